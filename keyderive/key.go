@@ -1,0 +1,91 @@
+package keyderive
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"github.com/google/uuid"
+)
+
+// Key is a derived key. The zero value is no key. Printing, formatting and
+// marshalling it give a short hash, never the key, so that it may stand in a
+// log line by accident; only Raw gives the key away.
+type Key struct{ raw string }
+
+// Raw is what goes to the provider: 36 characters, a UUID of version 8.
+// Never store or log it.
+func (k Key) Raw() string { return k.raw }
+
+// IsZero reports whether k is no key.
+func (k Key) IsZero() bool { return k.raw == "" }
+
+// Hash is what a ledger stores in place of the key.
+func (k Key) Hash() [16]byte {
+	sum := sha256.Sum256([]byte("samekey key hash\x00" + k.raw))
+	return [16]byte(sum[:16])
+}
+
+// Day is the command's UTC day in days since 1970, which the key's first 16
+// bits carry; 0 if the command carries none.
+func (k Key) Day() int32 {
+	if k.raw == "" {
+		return 0
+	}
+	b, _ := hex.DecodeString(k.raw[:4]) // 36 characters of hex by construction
+	return int32(binary.BigEndian.Uint16(b))
+}
+
+// Mark is what is stamped on the object at the provider, so that a later
+// search finds it: 36 lower-case hex digits, the day and the key's hash.
+func (k Key) Mark() string {
+	if k.raw == "" {
+		return ""
+	}
+	return MarkOf(k.Day(), k.Hash())
+}
+
+// MarkOf is the mark of the record with this day and key hash.
+func MarkOf(day int32, hash [16]byte) string {
+	return hex.EncodeToString(append(binary.BigEndian.AppendUint16(nil, uint16(day)), hash[:]...))
+}
+
+// ParseMark reads a mark back: day and hash are the record's identity.
+func ParseMark(mark string) (day int32, hash [16]byte, err error) {
+	b, err := hex.DecodeString(mark)
+	if err != nil || len(b) != 18 || hex.EncodeToString(b) != mark {
+		return 0, hash, fmt.Errorf("%w: a mark has 36 lower-case hex digits", ErrInvalid)
+	}
+	return int32(binary.BigEndian.Uint16(b)), [16]byte(b[2:]), nil
+}
+
+// Parse reads a key that a provider sent back, as Stripe's events do. With Day
+// and Hash it leads to its record. A key that Derive cannot have made is an
+// error.
+func Parse(raw string) (Key, error) {
+	u, err := uuid.Parse(raw)
+	if err != nil || u.String() != raw || u.Version() != 8 || u.Variant() != uuid.RFC4122 {
+		return Key{}, fmt.Errorf("%w: not a derived key", ErrInvalid)
+	}
+	return Key{raw: raw}, nil
+}
+
+// String returns a short hash of the key.
+func (k Key) String() string {
+	if k.raw == "" {
+		return "key:none"
+	}
+	h := k.Hash()
+	return "key:" + hex.EncodeToString(h[:4])
+}
+
+// GoString is String.
+func (k Key) GoString() string { return k.String() }
+
+// Format prints String, whatever the verb.
+func (k Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
+
+// MarshalText returns String, so that JSON and slog show no key.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -1,0 +1,224 @@
+package recordstore
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Take is the decision table of a claim, the one place where it is written.
+// rec is the record that c finds, nil for none; frontier is the day up to which
+// evidence of c's class may be gone. When the claim holds (Send, Lookup) next is
+// the record to write; otherwise next is rec unchanged.
+//
+// Stores that decide in SQL are held to this function by recordstoretest.
+func Take(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d Decision) {
+	if rec == nil {
+		return takeNew(c, frontier, now)
+	}
+	next = *rec
+	if d := c.refuses(rec, now); d != "" {
+		return next, d
+	}
+	if rec.Holder == c.Holder && rec.State == Sending { // our own claim, after an unknown commit
+		return next, Held(next, now)
+	}
+	next.TakenFrom = rec.State
+	switch rec.State {
+	case Planned, NotExecuted:
+		next.Doubt = false
+		next.WindowEndsAt = after(now, c.Window)
+	default: // Sending with a dead lease, Uncertain
+		next.Doubt = true
+	}
+	next.State = Sending
+	next.Holder = c.Holder
+	next.Fence++
+	next.Version++
+	next.ClaimedAt = now
+	next.LeaseEndsAt = now.Add(c.Lease)
+	next.DueAt = time.Time{}
+	next.NotAfter = earlier(rec.NotAfter, c.NotAfter)
+	if len(next.Request) == 0 && len(c.Request) > 0 {
+		next.Request, next.SealVersion = c.Request, c.SealVersion
+	}
+	return next, Held(next, now)
+}
+
+// refuses returns the decision of a claim that may not take rec, or "".
+func (c Claim) refuses(rec *Record, now time.Time) Decision {
+	known := len(rec.Fingerprint) > 0 && slices.ContainsFunc(c.Fingerprints, func(f []byte) bool {
+		return f[0] == rec.Fingerprint[0]
+	})
+	if !known || !slices.Contains(c.Derivations, rec.Derivation) || rec.SealVersion > c.SealVersion {
+		return Newer
+	}
+	if !slices.ContainsFunc(c.Fingerprints, func(f []byte) bool { return bytes.Equal(f, rec.Fingerprint) }) {
+		return Conflict
+	}
+	switch rec.State {
+	case Succeeded, Refused:
+		return Replay
+	case ManualReview:
+		return Review
+	case Abandoned:
+		return Ended
+	case Sending:
+		if rec.Holder != c.Holder && now.Before(rec.LeaseEndsAt) {
+			return InFlight
+		}
+	case Planned, NotExecuted:
+		if past(earlier(rec.NotAfter, c.NotAfter), now) {
+			return Expired
+		}
+	}
+	return ""
+}
+
+// Held returns the decision of the claim that holds rec: Send, or Lookup where
+// only a look-up may speak.
+func Held(rec Record, now time.Time) Decision {
+	if rec.Noted != "" {
+		return Lookup
+	}
+	switch rec.TakenFrom {
+	case "", Planned, NotExecuted:
+		return Send
+	}
+	if rec.Derivation == Foreign || !now.Before(rec.WindowEndsAt) || past(rec.NotAfter, now) {
+		return Lookup
+	}
+	return Send
+}
+
+func takeNew(c Claim, frontier int32, now time.Time) (Record, Decision) {
+	today := int32(now.Unix() / (24 * 60 * 60))
+	switch {
+	case c.ID.Day > today+1:
+		return Record{}, Future
+	case c.ID.Day != 0 && c.ID.Day <= frontier:
+		return Record{}, Forgotten
+	case past(c.NotAfter, now):
+		return Record{}, Expired
+	}
+	return Record{
+		ID: c.ID, Scope: c.Scope, Provider: c.Provider, Account: c.Account,
+		Operation: c.Operation, CommandID: c.CommandID, Class: c.Class,
+		Derivation: c.Derivation, Fingerprint: c.Fingerprints[0],
+		State: Sending, Holder: c.Holder, Fence: 1, Version: 1,
+		ClaimedAt: now, CreatedAt: now, LeaseEndsAt: now.Add(c.Lease),
+		WindowEndsAt: after(now, c.Window), NotAfter: c.NotAfter,
+		SealVersion: c.SealVersion, Request: c.Request,
+		ReplayUntil: now.Add(c.Replay), EvidenceUntil: now.Add(c.Evidence),
+	}, Send
+}
+
+// Settled returns rec as s leaves it, and ErrNotHeld where s may not move it. A
+// settlement that was already done returns rec unchanged. It is the one place
+// where a settlement is written; stores that settle in SQL are held to it by
+// recordstoretest.
+func Settled(rec Record, s Settlement, now time.Time) (Record, error) {
+	mine := rec.Holder == s.Holder && rec.Fence == s.Fence
+	switch {
+	case mine && rec.State == Sending && rec.Noted == s.Noted:
+		return s.Result.apply(rec, s.State, now), nil
+	case mine && rec.State == s.State: // done before, its commit was not known
+		return rec, nil
+	}
+	return rec, ErrNotHeld
+}
+
+// Reported returns rec as a fact leaves it that is handed in without the claim.
+func Reported(rec Record, r Result, now time.Time) Record {
+	to, note := ReportMove(rec, r.State, now)
+	if to == "" {
+		return rec
+	}
+	next := r.apply(rec, to, now)
+	if note {
+		next.Noted, next.Request, next.DueAt = r.State, rec.Request, rec.DueAt
+	}
+	return next
+}
+
+func (r Result) apply(rec Record, to State, now time.Time) Record {
+	rec.State, rec.Noted = to, ""
+	rec.Evidence, rec.Outcome, rec.ErrorCode = r.Evidence, r.Outcome, r.ErrorCode
+	rec.Deliveries += r.Deliveries
+	rec.ResponseStatus, rec.ResponseHeader, rec.ResponseBody = r.ResponseStatus, r.ResponseHeader, r.ResponseBody
+	rec.SealVersion = max(rec.SealVersion, r.SealVersion)
+	rec.ExternalRef = cmp.Or(r.ExternalRef, rec.ExternalRef)
+	rec.ObjectStatus = cmp.Or(r.ObjectStatus, rec.ObjectStatus)
+	rec.RequestID = cmp.Or(r.RequestID, rec.RequestID)
+	rec.AnsweredAt, rec.DueAt = now, after(now, r.DueIn)
+	if to.Final() {
+		rec.Request = nil
+	}
+	rec.Version++
+	return rec
+}
+
+// ReportMove decides what becomes of a fact that is handed in without the
+// claim: the state that the record moves to, and whether the fact is only noted
+// because another holder's lease is alive. to is "" where nothing changes.
+//
+// Applied outranks every None; a refusal outranks only what is not settled.
+func ReportMove(rec Record, fact State, now time.Time) (to State, note bool) {
+	switch rec.State {
+	case Sending:
+		if now.Before(rec.LeaseEndsAt) {
+			if rec.Noted == Succeeded || rec.Noted == fact {
+				return "", false
+			}
+			return Sending, true
+		}
+		return fact, false
+	case Uncertain, NotExecuted:
+		return fact, false
+	case ManualReview, Abandoned:
+		if fact == Succeeded {
+			return Succeeded, false
+		}
+	case Refused:
+		if fact == Succeeded {
+			return ManualReview, false
+		}
+	}
+	return "", false
+}
+
+// LegalMove reports whether a record may go from one state to another. "" stands
+// for a record that is not there yet.
+func LegalMove(from, to State) bool {
+	return slices.Contains(legal[from], to)
+}
+
+// legal is the table of legal moves. It never changes at run time.
+var legal = map[State][]State{
+	"":           {Planned, Sending},
+	Planned:      {Sending, Abandoned},
+	Sending:      {Sending, Succeeded, Refused, NotExecuted, Uncertain, ManualReview},
+	NotExecuted:  {Sending, Succeeded, Refused, Abandoned},
+	Uncertain:    {Sending, Succeeded, Refused, NotExecuted, ManualReview, Abandoned},
+	ManualReview: {Succeeded, Refused, NotExecuted, Abandoned},
+	Refused:      {ManualReview},
+	Abandoned:    {Succeeded, Refused},
+	Succeeded:    {},
+}
+
+func after(now time.Time, d time.Duration) time.Time {
+	if d <= 0 {
+		return time.Time{}
+	}
+	return now.Add(d)
+}
+
+func past(t, now time.Time) bool { return !t.IsZero() && !now.Before(t) }
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
