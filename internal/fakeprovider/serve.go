@@ -1,0 +1,317 @@
+package fakeprovider
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+var errNoSeeds = errors.New("this fake has no seeds")
+
+// visit is one request on its way through the engine.
+type visit struct {
+	call      *Call
+	fault     Fault
+	entry     *LogEntry
+	requestID string
+	original  string
+	replayed  bool
+}
+
+// ServeHTTP answers a request, or loses it as a fault says.
+func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.isClosed() {
+		panic(http.ErrAbortHandler)
+	}
+	reused := countRequest(r.Context())
+	body, err := io.ReadAll(io.LimitReader(r.Body, f.opts.MaxBody+1))
+	if err != nil {
+		panic(http.ErrAbortHandler) // the request never arrived whole
+	}
+	req := &Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header, Body: body}
+	v := f.arrive(req, reused)
+	f.meet(w, r, v)
+}
+
+// arrive recognises a request, logs it and takes its fault.
+func (f *Fake) arrive(req *Request, reused bool) *visit {
+	f.mu.Lock()
+	dialect := f.dialect
+	f.mu.Unlock()
+	var call Call
+	if int64(len(req.Body)) > f.opts.MaxBody {
+		call = Call{Request: req}
+		a := dialect.Refuse(&call, TooLarge)
+		call.Answer = &a
+	} else if e := req.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		call = Call{Request: req}
+		a := dialect.Refuse(&call, UnreadableEncoding)
+		call.Answer = &a
+	} else {
+		call = dialect.Recognise(req)
+		call.Request = req
+	}
+	v := &visit{call: &call, entry: &LogEntry{
+		Method: req.Method, Path: req.Path, Operation: call.Operation,
+		KeyHash: hashKey(call.Key), BodyHash: sha256.Sum256(req.Body),
+	}}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.serial++
+	v.requestID = dialect.RequestID(f.serial)
+	v.fault = f.faults.take(&call, reused, f.luck)
+	v.entry.At, v.entry.RequestID, v.entry.Fault = f.now(), v.requestID, v.fault.Kind
+	f.ledger.arrive(v.entry, call.Key != "")
+	f.changed()
+	return v
+}
+
+// meet performs the request as its fault says.
+func (f *Fake) meet(w http.ResponseWriter, r *http.Request, v *visit) {
+	switch v.fault.Kind {
+	case "":
+		f.send(w, v, f.perform(v))
+	case DropBeforeApply, ResetReused:
+		drop()
+	case DropAfterApply:
+		f.perform(v)
+		drop()
+	case LateApply:
+		f.later(v)
+		drop()
+	case Hang:
+		if v.fault.Applied {
+			f.perform(v)
+		}
+		f.hold(r.Context(), v.fault)
+		drop()
+	case SlowApply:
+		a, ok := f.performSlowly(v)
+		if !ok {
+			drop()
+		}
+		f.send(w, v, a)
+	case Truncate, Oversized, Empty:
+		f.distort(w, v, f.perform(v))
+	default:
+		f.instead(w, v)
+	}
+}
+
+// drop closes the connection without an answer. It does not return.
+func drop() { panic(http.ErrAbortHandler) }
+
+// perform takes the request through the key layer at once.
+func (f *Fake) perform(v *visit) Answer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if a, done := f.begin(v); done {
+		return a
+	}
+	return f.execute(v)
+}
+
+// performSlowly holds the key while the fault lasts. It reports false if the
+// fake was closed before the request was performed.
+func (f *Fake) performSlowly(v *visit) (Answer, bool) {
+	f.mu.Lock()
+	a, done := f.begin(v)
+	f.mu.Unlock()
+	if done {
+		return a, true
+	}
+	open := f.hold(context.Background(), v.fault)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !open {
+		return Answer{}, false
+	}
+	return f.execute(v), true
+}
+
+// later performs the request when the fault's wait is over.
+func (f *Fake) later(v *visit) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isClosed() {
+		return
+	}
+	act := func() {
+		if f.hold(context.Background(), v.fault) {
+			f.perform(v)
+		}
+	}
+	if v.fault.Running {
+		if _, done := f.begin(v); done {
+			return
+		}
+		act = func() {
+			if f.hold(context.Background(), v.fault) {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.execute(v)
+			}
+		}
+	}
+	f.working.Go(act)
+}
+
+// begin asks the key layer. It returns an answer and true if there is nothing
+// to execute; otherwise the key is held. The lock is held.
+func (f *Fake) begin(v *visit) (Answer, bool) {
+	c := v.call
+	if c.Answer != nil {
+		return *c.Answer, true
+	}
+	if c.Key == "" {
+		return Answer{}, false
+	}
+	now := f.now()
+	e := f.keys.get(c, now)
+	switch {
+	case e == nil:
+		if !f.keys.start(c, now, v.requestID) {
+			return f.dialect.Refuse(c, MemoryFull), true
+		}
+		return Answer{}, false
+	case c.Fingerprint != "" && e.fingerprint != c.Fingerprint:
+		return f.dialect.Refuse(c, Mismatch), true
+	case e.running:
+		return f.dialect.Refuse(c, InFlightConflict), true
+	}
+	v.replayed, v.original = true, e.saved.RequestID
+	return f.dialect.Replay(&Tx{Now: now, RequestID: v.requestID, fake: f, call: c}, c, e.saved), true
+}
+
+// execute runs the operation and saves or forgets its key. The lock is held.
+func (f *Fake) execute(v *visit) Answer {
+	c := v.call
+	v.original = v.requestID
+	a := f.dialect.Execute(&Tx{Now: f.now(), RequestID: v.requestID, fake: f, call: c}, c)
+	if c.Key != "" {
+		f.keys.finish(c, a)
+	}
+	f.changed()
+	return a
+}
+
+// instead gives another answer than the request's own.
+func (f *Fake) instead(w http.ResponseWriter, v *visit) {
+	fault := v.fault
+	if fault.Applied {
+		f.perform(v)
+	}
+	v.replayed, v.original = false, ""
+	a := f.faultAnswer(v)
+	if fault.Stored && v.call.KeepsFailures && v.call.Key != "" {
+		f.mu.Lock()
+		if f.keys.overwrite(v.call, f.now(), v.requestID, a) {
+			v.original = v.requestID
+		}
+		f.mu.Unlock()
+	}
+	if fault.RetryAfter > 0 {
+		a.Header = maps.Clone(a.Header)
+		if a.Header == nil {
+			a.Header = http.Header{}
+		}
+		a.Header.Set("Retry-After", strconv.Itoa(int((fault.RetryAfter+time.Second-1)/time.Second)))
+	}
+	f.send(w, v, a)
+}
+
+func (f *Fake) faultAnswer(v *visit) Answer {
+	refusals := map[Kind]Refusal{
+		Status500: Internal, Status503: Unavailable, Status424: FailedDependency, RateLimit: RateLimited,
+		LockTimeout: LockTimedOut, Unauthorized: NotAuthenticated, InFlight: InFlightConflict,
+	}
+	switch v.fault.Kind {
+	case HTML502:
+		return Answer{Status: http.StatusBadGateway, Header: http.Header{"Content-Type": {"text/html"}},
+			Body: []byte("<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n")}
+	case Redirect:
+		to := v.fault.Location
+		if to == "" {
+			to = "/redirected"
+		}
+		return Answer{Status: http.StatusFound, Header: http.Header{"Location": {to}, "Content-Type": {"text/html"}}}
+	}
+	f.mu.Lock()
+	dialect := f.dialect
+	f.mu.Unlock()
+	return dialect.Refuse(v.call, refusals[v.fault.Kind])
+}
+
+// header puts the answer's headers into w and notes the answer in the log.
+func (f *Fake) header(w http.ResponseWriter, v *visit, a Answer) {
+	h := w.Header()
+	maps.Copy(h, a.Header.Clone())
+	f.mu.Lock()
+	v.entry.Status, v.entry.Replayed = a.Status, v.replayed
+	dialect := f.dialect
+	f.mu.Unlock()
+	if v.fault.Kind == HTML502 {
+		return // a proxy knows none of the provider's headers
+	}
+	if h.Get("Content-Type") == "" && a.Status != http.StatusNoContent {
+		h.Set("Content-Type", "application/json")
+	}
+	dialect.Finish(Delivery{Call: v.call, RequestID: v.requestID, Original: v.original, Replayed: v.replayed}, h)
+}
+
+func (f *Fake) send(w http.ResponseWriter, v *visit, a Answer) {
+	f.header(w, v, a)
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // a client that has gone is no error of the provider
+}
+
+// distort sends the answer cut, padded or empty.
+func (f *Fake) distort(w http.ResponseWriter, v *visit, a Answer) {
+	f.header(w, v, a)
+	switch v.fault.Kind {
+	case Empty:
+		w.Header().Set("Content-Length", "0")
+		w.WriteHeader(a.Status)
+	case Truncate:
+		w.Header().Set("Content-Length", strconv.Itoa(max(len(a.Body), 2)))
+		w.WriteHeader(a.Status)
+		_, _ = w.Write(a.Body[:len(a.Body)/2])
+		_ = http.NewResponseController(w).Flush()
+		drop()
+	case Oversized:
+		size := v.fault.Size
+		if size == 0 {
+			size = defaultOversize
+		}
+		w.WriteHeader(a.Status)
+		_, err := w.Write(a.Body)
+		blank := make([]byte, 64<<10)
+		for i := range blank {
+			blank[i] = ' '
+		}
+		for left := size - int64(len(a.Body)); left > 0 && err == nil; left -= int64(len(blank)) {
+			_, err = w.Write(blank[:min(left, int64(len(blank)))])
+		}
+	}
+}
+
+// connKey is the context key of a connection's request counter.
+type connKey struct{}
+
+// ConnContext marks a connection, so that ResetReused can tell a reused one. It
+// is for http.Server.ConnContext; Serve sets it.
+func ConnContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, connKey{}, new(atomic.Int64))
+}
+
+// countRequest reports whether the connection has served a request before.
+func countRequest(ctx context.Context) bool {
+	n, ok := ctx.Value(connKey{}).(*atomic.Int64)
+	return ok && n.Add(1) > 1
+}

@@ -1,0 +1,106 @@
+// Package httpadapter is for authors of HTTP adapters: a table of operations
+// and a Codec make an outbound.Adapter. To put samekey under an SDK, use dropin.
+package httpadapter
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/replaysemantics"
+)
+
+// Codec reads a provider's answers. It is all an author must write.
+// Implementations are safe for concurrent use.
+type Codec interface {
+	// Judge says what one answer teaches, taken alone. It never sees a truncated,
+	// oversized or redirected answer: those are unknown before a codec is asked.
+	Judge(x *Exchange) outbound.Verdict
+}
+
+// Exchange is one delivery and its answer. Body is complete and bounded.
+type Exchange struct {
+	Operation replaysemantics.Operation
+	Resend    bool // An earlier delivery of the command has an unknown effect.
+	Status    int
+	Header    http.Header
+	Body      []byte
+}
+
+// The optional abilities of a Codec, found by assertion once, at New.
+type (
+	// KeyPlacer puts the key where replaysemantics.Place cannot say (Custom).
+	KeyPlacer interface {
+		PlaceKey(op replaysemantics.Operation, body []byte, key string) ([]byte, error)
+	}
+
+	// Marker stamps the mark where replaysemantics.Place cannot say (Custom). It
+	// returns body unchanged where the caller has filled the place.
+	Marker interface {
+		PlaceMark(op replaysemantics.Operation, body []byte, mark string) ([]byte, error)
+	}
+
+	// Checker refuses a message that the provider would take but nobody should
+	// send, as a PayPal refund without an amount. Its error says what to do.
+	Checker interface {
+		Check(op replaysemantics.Operation, m outbound.Message) error
+	}
+
+	// Refuser shapes what package dropin answers in place of the provider, in the
+	// provider's own shape, so that its SDK understands it. status is the HTTP
+	// status to answer with.
+	Refuser interface {
+		Refuse(e *outbound.Error, status int) *outbound.Answer
+	}
+
+	// KeyRecogniser tells an SDK's random key, which package dropin overwrites,
+	// from one that the caller chose, which it refuses loudly.
+	KeyRecogniser interface {
+		RandomKey(key string) bool
+	}
+
+	// Finder looks effects up. get is a bounded, authorised GET.
+	Finder interface {
+		Find(ctx context.Context, get Get, l *outbound.Lookup) (outbound.Finding, error)
+	}
+)
+
+// Get asks the provider for one resource. target is a path below the base URL
+// or an absolute URL on one of the adapter's hosts; anything else is an error.
+// Answers of every status are returned; an answer that was not read whole is an
+// error.
+type Get func(ctx context.Context, target string, query url.Values) (*Exchange, error)
+
+// Config is what an author states about a provider.
+type Config struct {
+	Provider   string   // Required. Never changed: it is part of every key.
+	Account    string   // Required: the provider's own id of the default account.
+	Mode       string   // Required: "live", "test", "sandbox".
+	BaseURL    string   // Required.
+	Hosts      []string // Further hosts of the provider. Credentials go to these and BaseURL's host only.
+	Operations []replaysemantics.Operation
+
+	// The kinds of headers. A header in no list is dropped: not stored, not sent.
+	Frozen      []string // Stored and sent at every delivery, beside Content-Type.
+	Credentials []string // Never stored. Defaults to Authorization.
+
+	// AccountOf reads the account from headers of a caller's request, as
+	// Stripe-Account; "" for the default one. Defaults to always the default.
+	AccountOf func(h http.Header) (string, error)
+
+	// Authorize sets credentials and account headers of one attempt. own are the
+	// credentials that the caller's request brought, nil if there are none. nil: no
+	// credentials of its own.
+	Authorize func(ctx context.Context, account string, own []outbound.Field, r *http.Request) error
+
+	// Refresh is called once on a 401 and the attempt repeated. Defaults to never.
+	Refresh func(ctx context.Context, account string, rejected *http.Request) error
+
+	// SettingsErr is what is wrong with the author's own settings; outbound.New
+	// returns it.
+	SettingsErr error
+
+	Transport http.RoundTripper // Defaults to a clone of http.DefaultTransport.
+	MaxBody   int64             // Bytes of a look-up's answer. Defaults to 4 MiB.
+}
