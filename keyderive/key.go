@@ -6,42 +6,58 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"unique"
 
 	"github.com/google/uuid"
 )
 
-// Key is a derived key. The zero value is no key. Printing, formatting and
-// marshalling it give a short hash, never the key, so that it may stand in a
-// log line by accident; only Raw gives the key away.
-type Key struct{ raw string }
+// Key is a derived key. The zero value is no key; equal keys compare equal.
+// Printing, formatting and marshalling it give a short hash, never the key, so
+// that it may stand in a log line by accident, and so do structs that hold one.
+// Only Raw gives the key away.
+type Key struct {
+	// A handle, because fmt prints an unexported field without asking its methods,
+	// and of a handle it can print only an address.
+	raw unique.Handle[string]
+}
 
-// Raw is what goes to the provider: 36 characters, a UUID of version 8.
-// Never store or log it.
-func (k Key) Raw() string { return k.raw }
+// keyOf returns the key whose text is raw: a UUID in lower case.
+func keyOf(raw string) Key { return Key{raw: unique.Make(raw)} }
+
+// Raw is what goes to the provider: 36 characters, a UUID of version 8; "" for
+// the zero value. Never store or log it.
+func (k Key) Raw() string {
+	if k.IsZero() {
+		return ""
+	}
+	return k.raw.Value()
+}
 
 // IsZero reports whether k is no key.
-func (k Key) IsZero() bool { return k.raw == "" }
+func (k Key) IsZero() bool { return k == Key{} }
 
 // Hash is what a ledger stores in place of the key.
 func (k Key) Hash() [16]byte {
-	sum := sha256.Sum256([]byte("samekey key hash\x00" + k.raw))
+	sum := sha256.Sum256([]byte("samekey key hash\x00" + k.Raw()))
 	return [16]byte(sum[:16])
 }
 
 // Day is the command's UTC day in days since 1970, which the key's first 16
 // bits carry; 0 if the command carries none.
 func (k Key) Day() int32 {
-	if k.raw == "" {
+	if k.IsZero() {
 		return 0
 	}
-	b, _ := hex.DecodeString(k.raw[:4]) // 36 characters of hex by construction
-	return int32(binary.BigEndian.Uint16(b))
+	var b [2]byte
+	hex.Decode(b[:], []byte(k.Raw()[:4])) // hex by construction
+	return int32(binary.BigEndian.Uint16(b[:]))
 }
 
 // Mark is what is stamped on the object at the provider, so that a later
-// search finds it: 36 lower-case hex digits, the day and the key's hash.
+// search finds it: 36 lower-case hex digits, the day and the key's hash; "" for
+// the zero value.
 func (k Key) Mark() string {
-	if k.raw == "" {
+	if k.IsZero() {
 		return ""
 	}
 	return MarkOf(k.Day(), k.Hash())
@@ -49,40 +65,40 @@ func (k Key) Mark() string {
 
 // MarkOf is the mark of the record with this day and key hash.
 func MarkOf(day int32, hash [16]byte) string {
-	return hex.EncodeToString(append(binary.BigEndian.AppendUint16(nil, uint16(day)), hash[:]...))
+	var b [18]byte
+	binary.BigEndian.PutUint16(b[:], uint16(day))
+	copy(b[2:], hash[:])
+	return hex.EncodeToString(b[:])
 }
 
 // ParseMark reads a mark back: day and hash are the record's identity.
 func ParseMark(mark string) (day int32, hash [16]byte, err error) {
 	b, err := hex.DecodeString(mark)
 	if err != nil || len(b) != 18 || hex.EncodeToString(b) != mark {
-		return 0, hash, fmt.Errorf("%w: a mark has 36 lower-case hex digits", ErrInvalid)
+		return 0, hash, fmt.Errorf("%w: a mark has 36 lower-case hex digits; pass it as it was stamped", ErrInvalid)
 	}
 	return int32(binary.BigEndian.Uint16(b)), [16]byte(b[2:]), nil
 }
 
 // Parse reads a key that a provider sent back, as Stripe's events do. With Day
-// and Hash it leads to its record. A key that Derive cannot have made is an
-// error.
+// and Hash it leads to its record. Text of another form than Raw's is an error:
+// somebody else chose that key.
 func Parse(raw string) (Key, error) {
 	u, err := uuid.Parse(raw)
 	if err != nil || u.String() != raw || u.Version() != 8 || u.Variant() != uuid.RFC4122 {
-		return Key{}, fmt.Errorf("%w: not a derived key", ErrInvalid)
+		return Key{}, fmt.Errorf("%w: not a derived key; pass what Key.Raw gave, unchanged", ErrInvalid)
 	}
-	return Key{raw: raw}, nil
+	return keyOf(raw), nil
 }
 
-// String returns a short hash of the key.
+// String returns a short hash of the key, the first digits of Hash.
 func (k Key) String() string {
-	if k.raw == "" {
+	if k.IsZero() {
 		return "key:none"
 	}
 	h := k.Hash()
 	return "key:" + hex.EncodeToString(h[:4])
 }
-
-// GoString is String.
-func (k Key) GoString() string { return k.String() }
 
 // Format prints String, whatever the verb.
 func (k Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }

@@ -5,7 +5,7 @@
 //
 //	key, err := keyderive.Derive(keyderive.Input{
 //		Provider: "stripe", Account: "acct_1Nv0FG/live",
-//		Operation: "refund.create", CommandID: refund.ID,
+//		Operation: "refund.create", CommandID: refund.CommandID,
 //	})
 //	params.SetIdempotencyKey(key.Raw())
 //
@@ -15,14 +15,13 @@
 package keyderive
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -39,22 +38,17 @@ var ErrInvalid = errors.New("keyderive: invalid")
 type Input struct {
 	Scope     string // Owner of the resource (tenant, merchant); "" where there is only one.
 	Provider  string // Required, as "stripe".
-	Account   string // Required: the provider's own account id and its mode, "acct_1Nv0FG/live".
+	Account   string // Required: the provider's own account id and, after the last slash, its mode: "acct_1Nv0FG/live".
 	Operation string // Required: the name of the operation's row, as "refund.create".
 	CommandID string // Required: 1 to 255 bytes, with a step as "ID/step".
 }
 
-// Secret keeps guessable command IDs from being confirmed by somebody who sees
-// keys. One ledger has one secret, or none, for ever: it is never rotated,
-// since another secret makes other keys. It holds at least 32 bytes; nil
-// derives without a secret. It prints as a fingerprint.
-type Secret []byte
+// Derive returns the key of in without a secret. The error wraps ErrInvalid and
+// names the field that has to be corrected, never its value.
+func Derive(in Input) (Key, error) { return Secret{}.Derive(in) }
 
-// Derive returns the key of in without a secret.
-func Derive(in Input) (Key, error) { return Secret(nil).Derive(in) }
-
-// Derive returns the key of in. The error wraps ErrInvalid and names the field
-// that has to be corrected, never its value.
+// Derive returns the key of in under s. The error wraps ErrInvalid and names the
+// field that has to be corrected, never its value.
 func (s Secret) Derive(in Input) (Key, error) {
 	return s.Rederive(in, ScopeHash(in.Scope))
 }
@@ -62,12 +56,9 @@ func (s Secret) Derive(in Input) (Key, error) {
 // ScopeHash is what a ledger stores of a scope.
 func ScopeHash(scope string) [32]byte { return sha256.Sum256([]byte(scope)) }
 
-// Rederive makes the key of a stored record again, which holds the hash of its
-// scope only. in.Scope is ignored.
+// Rederive makes the key of a stored record again, which holds only the hash of
+// its scope. in.Scope is ignored.
 func (s Secret) Rederive(in Input, scope [32]byte) (Key, error) {
-	if err := s.Check(); err != nil {
-		return Key{}, err
-	}
 	account, mode, err := in.check()
 	if err != nil {
 		return Key{}, err
@@ -76,14 +67,31 @@ func (s Secret) Rederive(in Input, scope [32]byte) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	h := sha256.New()
-	if s != nil {
-		h = hmac.New(sha256.New, s)
-	}
-	u := uuid.NewHash(h, uuid.Nil, lengthPrefixed(
+	u := uuid.NewHash(s.hash(), uuid.Nil, lengthPrefixed(
 		Version, string(scope[:]), in.Provider, account, mode, in.Operation, in.CommandID), 8)
 	binary.BigEndian.PutUint16(u[:2], uint16(day))
-	return Key{raw: u.String()}, nil
+	return keyOf(u.String()), nil
+}
+
+// check returns the account's id and its mode. The id may hold slashes, as the
+// path of a Stripe-Context does.
+func (in Input) check() (account, mode string, err error) {
+	for _, f := range [...]struct{ name, value string }{
+		{"Provider", in.Provider}, {"Account", in.Account}, {"Operation", in.Operation},
+	} {
+		if strings.TrimSpace(f.value) == "" || len(f.value) > 255 || !printable(f.value) {
+			return "", "", fmt.Errorf("%w: Input.%s needs 1 to 255 bytes of UTF-8, not blank and without control characters", ErrInvalid, f.name)
+		}
+	}
+	i := strings.LastIndexByte(in.Account, '/')
+	if i <= 0 || i == len(in.Account)-1 {
+		return "", "", fmt.Errorf("%w: Input.Account needs the provider's account id and a mode, as acct_1Nv0FG/live", ErrInvalid)
+	}
+	return in.Account[:i], in.Account[i+1:], CheckID(in.CommandID)
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // lengthPrefixed joins parts so that no two lists of parts give the same bytes.
@@ -98,44 +106,4 @@ func lengthPrefixed(parts ...string) []byte {
 		b = append(b, p...)
 	}
 	return b
-}
-
-// Check returns an error for a secret that is too short to be one.
-func (s Secret) Check() error {
-	if s != nil && len(s) < 32 {
-		return fmt.Errorf("%w: a secret needs at least 32 bytes, this one has %d", ErrInvalid, len(s))
-	}
-	return nil
-}
-
-// Fingerprint tells secrets apart without showing them; "none" stands for no
-// secret. A ledger pins it at its first use.
-func (s Secret) Fingerprint() string {
-	if s == nil {
-		return "none"
-	}
-	h := hmac.New(sha256.New, s)
-	io.WriteString(h, "samekey secret fingerprint")
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-// Format prints the fingerprint, whatever the verb.
-func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, "secret:"+s.Fingerprint()) }
-
-func (in Input) check() (account, mode string, err error) {
-	for _, f := range []struct{ name, value string }{
-		{"Provider", in.Provider}, {"Account", in.Account}, {"Operation", in.Operation},
-	} {
-		if f.value == "" || len(f.value) > 255 || !printable(f.value) {
-			return "", "", fmt.Errorf("%w: Input.%s needs 1 to 255 printable bytes", ErrInvalid, f.name)
-		}
-	}
-	if err := CheckID(in.CommandID); err != nil {
-		return "", "", err
-	}
-	i := strings.LastIndexByte(in.Account, '/')
-	if i <= 0 || i == len(in.Account)-1 {
-		return "", "", fmt.Errorf("%w: Input.Account needs the provider's account id and a mode, as acct_1Nv0FG/live", ErrInvalid)
-	}
-	return in.Account[:i], in.Account[i+1:], nil
 }

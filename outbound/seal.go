@@ -1,8 +1,225 @@
 package outbound
 
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
 // Sealer protects bodies before the ledger sees them. A Tink AEAD is one.
 // Implementations are safe for concurrent use.
 type Sealer interface {
 	Encrypt(plaintext, associatedData []byte) ([]byte, error)
 	Decrypt(ciphertext, associatedData []byte) ([]byte, error)
+}
+
+// SealKey is one AES-256 key of a sealer; ID is stored beside what it sealed.
+type SealKey struct {
+	ID    string // 1 to 64 bytes, in clear.
+	Bytes []byte // 32.
+}
+
+// Format prints the key's ID only.
+func (k SealKey) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "seal key %q", k.ID) }
+
+// Seal seals with current (AES-256-GCM) and opens what older sealed. A key of
+// another length is an error of New, which tries every sealer once.
+func Seal(current SealKey, older ...SealKey) Sealer {
+	r := &ring{current: current.ID, keys: make(map[string]cipher.AEAD)}
+	for _, k := range append([]SealKey{current}, older...) {
+		if k.ID == "" || len(k.ID) > 64 || len(k.Bytes) != 32 {
+			r.err = errors.Join(r.err, fmt.Errorf("SealKey %q needs an ID of 1 to 64 bytes and 32 bytes of key, it has %d", k.ID, len(k.Bytes)))
+			continue
+		}
+		if r.keys[k.ID] != nil {
+			r.err = errors.Join(r.err, fmt.Errorf("two SealKeys have the ID %q", k.ID))
+			continue
+		}
+		block, err := aes.NewCipher(k.Bytes)
+		if err == nil {
+			r.keys[k.ID], err = cipher.NewGCM(block)
+		}
+		r.err = errors.Join(r.err, err)
+	}
+	return r
+}
+
+// ring writes: length of the key's ID, ID, nonce, ciphertext.
+type ring struct {
+	current string
+	keys    map[string]cipher.AEAD
+	err     error
+}
+
+func (r *ring) Encrypt(plaintext, associatedData []byte) ([]byte, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	aead := r.keys[r.current]
+	head := 1 + len(r.current) + aead.NonceSize()
+	out := make([]byte, head, head+len(plaintext)+aead.Overhead())
+	out[0] = byte(len(r.current))
+	copy(out[1:], r.current)
+	nonce := out[1+len(r.current) : head]
+	rand.Read(nonce) // never fails
+	return aead.Seal(out, nonce, plaintext, associatedData), nil
+}
+
+func (r *ring) Decrypt(ciphertext, associatedData []byte) ([]byte, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if len(ciphertext) == 0 || len(ciphertext) < 1+int(ciphertext[0]) {
+		return nil, errNotSealed
+	}
+	id, rest := string(ciphertext[1:1+ciphertext[0]]), ciphertext[1+ciphertext[0]:]
+	aead := r.keys[id]
+	if aead == nil {
+		return nil, fmt.Errorf("no SealKey with the ID %q was given", id)
+	}
+	if len(rest) < aead.NonceSize() {
+		return nil, errNotSealed
+	}
+	return aead.Open(nil, rest[:aead.NonceSize()], rest[aead.NonceSize():], associatedData)
+}
+
+var errNotSealed = errors.New("not sealed by this sealer")
+
+// PlainBodies keeps bodies readable in the ledger.
+func PlainBodies() Sealer { return plainBodies{} }
+
+type plainBodies struct{}
+
+func (plainBodies) Encrypt(b, _ []byte) ([]byte, error) { return b, nil }
+func (plainBodies) Decrypt(b, _ []byte) ([]byte, error) { return b, nil }
+
+// NoBodies keeps none: then only a caller with the same input can resend, and a
+// replay is a look-up.
+func NoBodies() Sealer { return noBodies{} }
+
+type noBodies struct{}
+
+func (noBodies) Encrypt(_, _ []byte) ([]byte, error) { return nil, errNotSealed }
+func (noBodies) Decrypt(_, _ []byte) ([]byte, error) { return nil, errNotSealed }
+
+// sealVersion is the format of sealed fields: this byte, then what the Sealer
+// made. A build that meets a higher one leaves the record alone.
+const sealVersion = 1
+
+// bodies seals and opens the fields of records.
+type bodies struct{ sealer Sealer } // nil: none are kept
+
+func newBodies(s Sealer, ledger recordstore.Store) (bodies, error) {
+	if s == nil {
+		if isDurable(ledger) {
+			return bodies{}, errors.New("a durable ledger needs a decision about bodies: set Options.Bodies to Seal(key), PlainBodies() or NoBodies()")
+		}
+		s = PlainBodies()
+	}
+	if _, none := s.(noBodies); none {
+		return bodies{}, nil
+	}
+	b := bodies{s}
+	sealed, err := b.seal(recordstore.ID{}, "probe", []byte("probe"))
+	if err != nil {
+		return b, fmt.Errorf("Options.Bodies cannot seal: %w", err)
+	}
+	if got, err := b.open(recordstore.ID{}, "probe", sealed); err != nil || string(got) != "probe" {
+		return b, errors.New("Options.Bodies does not open what it sealed")
+	}
+	return b, nil
+}
+
+// seal returns nil where no bodies are kept.
+func (b bodies) seal(id recordstore.ID, field string, plain []byte) ([]byte, error) {
+	if b.sealer == nil {
+		return nil, nil
+	}
+	sealed, err := b.sealer.Encrypt(plain, associated(id, field))
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte{sealVersion}, sealed...), nil
+}
+
+func (b bodies) open(id recordstore.ID, field string, sealed []byte) ([]byte, error) {
+	if b.sealer == nil || len(sealed) == 0 || sealed[0] != sealVersion {
+		return nil, errNotSealed
+	}
+	return b.sealer.Decrypt(sealed[1:], associated(id, field))
+}
+
+// associated binds a sealed field to its record and place, so that nobody can
+// move it to another.
+func associated(id recordstore.ID, field string) []byte {
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, 20+len(field)), uint32(id.Day))
+	return append(append(b, id.KeyHash[:]...), field...)
+}
+
+// encodeFields and encodeMessage are the plaintexts: each part with its length.
+func encodeFields(b []byte, fields []Field) []byte {
+	b = binary.AppendUvarint(b, uint64(len(fields)))
+	for _, f := range fields {
+		b = appendPart(appendPart(b, f.Name), f.Value)
+	}
+	return b
+}
+
+func encodeMessage(m Message) []byte {
+	b := make([]byte, 0, 64+len(m.Target)+len(m.Body)+64*len(m.Header))
+	b = appendPart(appendPart(b, m.Method), m.Target)
+	return appendPart(encodeFields(b, m.Header), m.Body)
+}
+
+func appendPart[T string | []byte](b []byte, part T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
+}
+
+// decoder reads what was encoded; after an error all it reads is empty.
+type decoder struct {
+	r   *bytes.Reader
+	err error
+}
+
+func (d *decoder) number() int {
+	n, err := binary.ReadUvarint(d.r)
+	if err != nil || n > uint64(d.r.Len()) {
+		d.err = errNotSealed
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) part() []byte {
+	b := make([]byte, d.number())
+	if _, err := d.r.Read(b); err != nil && len(b) > 0 {
+		d.err = errNotSealed
+	}
+	return b
+}
+
+func (d *decoder) fields() []Field {
+	n := d.number()
+	fields := make([]Field, 0, n)
+	for range n {
+		fields = append(fields, Field{string(d.part()), string(d.part())})
+	}
+	return fields
+}
+
+func decodeFields(b []byte) ([]Field, error) {
+	d := decoder{r: bytes.NewReader(b)}
+	return d.fields(), d.err
+}
+
+func decodeMessage(b []byte) (Message, error) {
+	d := decoder{r: bytes.NewReader(b)}
+	m := Message{Method: string(d.part()), Target: string(d.part()), Header: d.fields(), Body: d.part()}
+	return m, d.err
 }

@@ -3,6 +3,7 @@ package recordstore
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -49,7 +50,7 @@ func Take(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d D
 // refuses returns the decision of a claim that may not take rec, or "".
 func (c Claim) refuses(rec *Record, now time.Time) Decision {
 	known := len(rec.Fingerprint) > 0 && slices.ContainsFunc(c.Fingerprints, func(f []byte) bool {
-		return f[0] == rec.Fingerprint[0]
+		return bytes.HasPrefix(f, rec.Fingerprint[:1])
 	})
 	if !known || !slices.Contains(c.Derivations, rec.Derivation) || rec.SealVersion > c.SealVersion {
 		return Newer
@@ -76,17 +77,48 @@ func (c Claim) refuses(rec *Record, now time.Time) Decision {
 	return ""
 }
 
+// Check returns ErrInvalid for a claim that no ledger may write. Stores call it
+// first: it is cheaper than a row that nobody can take again.
+func (c Claim) Check() error {
+	switch {
+	case c.Holder == "":
+		return fmt.Errorf("%w: the claim has no holder", ErrInvalid)
+	case c.Lease <= 0:
+		return fmt.Errorf("%w: the claim has no lease", ErrInvalid)
+	case len(c.Fingerprints) == 0 || slices.ContainsFunc(c.Fingerprints, func(f []byte) bool { return len(f) == 0 }):
+		return fmt.Errorf("%w: the claim has no fingerprint, or an empty one", ErrInvalid)
+	case !slices.Contains(c.Derivations, c.Derivation):
+		return fmt.Errorf("%w: the claim's own derivation is not among those it knows", ErrInvalid)
+	}
+	return nil
+}
+
+// Check returns ErrInvalid for a state that no claim can settle to.
+func (s Settlement) Check() error {
+	if s.State == Sending || !LegalMove(Sending, s.State) {
+		return fmt.Errorf("%w: a claim cannot settle to state %q", ErrInvalid, s.State)
+	}
+	return nil
+}
+
 // Held returns the decision of the claim that holds rec: Send, or Lookup where
-// only a look-up may speak.
+// only a look-up may speak. A key that another maker chose is never sent again by
+// us, not even after a proof that nothing was accepted: its maker may still try.
 func Held(rec Record, now time.Time) Decision {
 	if rec.Noted != "" {
 		return Lookup
 	}
-	switch rec.TakenFrom {
-	case "", Planned, NotExecuted:
+	if rec.TakenFrom == "" {
 		return Send
 	}
-	if rec.Derivation == Foreign || !now.Before(rec.WindowEndsAt) || past(rec.NotAfter, now) {
+	if rec.Derivation == Foreign {
+		return Lookup
+	}
+	switch rec.TakenFrom {
+	case Planned, NotExecuted:
+		return Send
+	}
+	if !now.Before(rec.WindowEndsAt) || past(rec.NotAfter, now) {
 		return Lookup
 	}
 	return Send
@@ -102,16 +134,19 @@ func takeNew(c Claim, frontier int32, now time.Time) (Record, Decision) {
 	case past(c.NotAfter, now):
 		return Record{}, Expired
 	}
-	return Record{
+	rec := Record{
 		ID: c.ID, Scope: c.Scope, Provider: c.Provider, Account: c.Account,
 		Operation: c.Operation, CommandID: c.CommandID, Class: c.Class,
 		Derivation: c.Derivation, Fingerprint: c.Fingerprints[0],
 		State: Sending, Holder: c.Holder, Fence: 1, Version: 1,
 		ClaimedAt: now, CreatedAt: now, LeaseEndsAt: now.Add(c.Lease),
 		WindowEndsAt: after(now, c.Window), NotAfter: c.NotAfter,
-		SealVersion: c.SealVersion, Request: c.Request,
 		ReplayUntil: now.Add(c.Replay), EvidenceUntil: now.Add(c.Evidence),
-	}, Send
+	}
+	if len(c.Request) > 0 {
+		rec.Request, rec.SealVersion = c.Request, c.SealVersion
+	}
+	return rec, Send
 }
 
 // Settled returns rec as s leaves it, and ErrNotHeld where s may not move it. A
@@ -127,6 +162,22 @@ func Settled(rec Record, s Settlement, now time.Time) (Record, error) {
 		return rec, nil
 	}
 	return rec, ErrNotHeld
+}
+
+// Renewed returns rec with its lease prolonged, and ErrNotHeld where holder and
+// fence do not hold a live lease. A lease is never shortened. The record becomes
+// due when the new lease ends, so that the reconciler finds it should its sender
+// die: the sweep behind the newest claims may have passed it by then.
+func Renewed(rec Record, holder string, fence int64, lease time.Duration, now time.Time) (Record, error) {
+	if rec.State != Sending || rec.Holder != holder || rec.Fence != fence || !now.Before(rec.LeaseEndsAt) {
+		return rec, ErrNotHeld
+	}
+	if end := now.Add(lease); end.After(rec.LeaseEndsAt) {
+		rec.LeaseEndsAt = end
+	}
+	rec.DueAt = rec.LeaseEndsAt
+	rec.Version++
+	return rec, nil
 }
 
 // Reported returns rec as a fact leaves it that is handed in without the claim.
@@ -163,14 +214,19 @@ func (r Result) apply(rec Record, to State, now time.Time) Record {
 // claim: the state that the record moves to, and whether the fact is only noted
 // because another holder's lease is alive. to is "" where nothing changes.
 //
-// Applied outranks every None; a refusal outranks only what is not settled.
+// Applied outranks every None, a noted one included; a refusal outranks only what
+// is not settled. What is neither Succeeded nor Refused is no fact.
 func ReportMove(rec Record, fact State, now time.Time) (to State, note bool) {
+	if !fact.Final() {
+		return "", false
+	}
 	switch rec.State {
 	case Sending:
-		if now.Before(rec.LeaseEndsAt) {
-			if rec.Noted == Succeeded || rec.Noted == fact {
-				return "", false
-			}
+		live := now.Before(rec.LeaseEndsAt)
+		switch {
+		case rec.Noted == Succeeded && fact != Succeeded, live && rec.Noted == fact:
+			return "", false
+		case live:
 			return Sending, true
 		}
 		return fact, false

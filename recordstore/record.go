@@ -31,7 +31,8 @@ const (
 
 // Record is one row of the ledger. What is known of the effect is a function of
 // State and Doubt and is stored nowhere. Sealed fields are opaque to stores.
-// Zero times stand for NULL.
+// Zero times stand for NULL, all others are UTC and whole microseconds: finer
+// parts are cut off. Empty and nil bytes are the same.
 type Record struct {
 	ID          ID
 	Scope       [32]byte // SHA-256 of the scope.

@@ -67,6 +67,8 @@ type Call struct {
 	// the account, the API or the call type that the provider separates keys by.
 	Key      string
 	KeyScope string
+	// Account is whose objects the call is about; Event carries it.
+	Account string
 	// Window is how long the key is remembered, counted from its first execution.
 	Window time.Duration
 	// Fingerprint is compared when the key is repeated: another value is refused
@@ -107,6 +109,7 @@ type Saved struct {
 type Delivery struct {
 	Call      *Call
 	RequestID string
+	Status    int
 	// Original is the id of the request that executed: RequestID itself for a
 	// first execution, the first one's for a replay, "" where nothing executed.
 	Original string
@@ -151,7 +154,7 @@ func (tx *Tx) Effect(object string) { tx.fake.ledger.effect(tx, object) }
 func (tx *Tx) Event(id, typ string, object json.RawMessage) {
 	e := Event{ID: id, Type: typ, At: tx.Now, Object: object, RequestID: tx.RequestID}
 	if tx.call != nil {
-		e.Key, e.Scope = tx.call.Key, tx.call.KeyScope
+		e.Key, e.Account = tx.call.Key, tx.call.Account
 	}
 	tx.fake.events.add(e)
 }
@@ -178,5 +181,5 @@ type Event struct {
 	Object    json.RawMessage // the object as it was then
 	RequestID string
 	Key       string // the raw key of the request, "" for none
-	Scope     string // the call's KeyScope
+	Account   string // the call's Account
 }

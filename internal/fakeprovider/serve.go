@@ -262,7 +262,7 @@ func (f *Fake) header(w http.ResponseWriter, v *visit, a Answer) {
 	if h.Get("Content-Type") == "" && a.Status != http.StatusNoContent {
 		h.Set("Content-Type", "application/json")
 	}
-	dialect.Finish(Delivery{Call: v.call, RequestID: v.requestID, Original: v.original, Replayed: v.replayed}, h)
+	dialect.Finish(Delivery{Call: v.call, RequestID: v.requestID, Status: a.Status, Original: v.original, Replayed: v.replayed}, h)
 }
 
 func (f *Fake) send(w http.ResponseWriter, v *visit, a Answer) {

@@ -30,7 +30,8 @@ type Exchange struct {
 
 // The optional abilities of a Codec, found by assertion once, at New.
 type (
-	// KeyPlacer puts the key where replaysemantics.Place cannot say (Custom).
+	// KeyPlacer puts the key where replaysemantics.Place cannot say (Custom),
+	// in the place of one that the body may carry already.
 	KeyPlacer interface {
 		PlaceKey(op replaysemantics.Operation, body []byte, key string) ([]byte, error)
 	}
@@ -60,7 +61,8 @@ type (
 		RandomKey(key string) bool
 	}
 
-	// Finder looks effects up. get is a bounded, authorised GET.
+	// Finder looks effects up, of the operations whose row has a Lookup. get is a
+	// bounded, authorised GET.
 	Finder interface {
 		Find(ctx context.Context, get Get, l *outbound.Lookup) (outbound.Finding, error)
 	}
@@ -70,37 +72,5 @@ type (
 // or an absolute URL on one of the adapter's hosts; anything else is an error.
 // Answers of every status are returned; an answer that was not read whole is an
 // error.
+// Redirects are answers: they are not followed. It is safe for concurrent use.
 type Get func(ctx context.Context, target string, query url.Values) (*Exchange, error)
-
-// Config is what an author states about a provider.
-type Config struct {
-	Provider   string   // Required. Never changed: it is part of every key.
-	Account    string   // Required: the provider's own id of the default account.
-	Mode       string   // Required: "live", "test", "sandbox".
-	BaseURL    string   // Required.
-	Hosts      []string // Further hosts of the provider. Credentials go to these and BaseURL's host only.
-	Operations []replaysemantics.Operation
-
-	// The kinds of headers. A header in no list is dropped: not stored, not sent.
-	Frozen      []string // Stored and sent at every delivery, beside Content-Type.
-	Credentials []string // Never stored. Defaults to Authorization.
-
-	// AccountOf reads the account from headers of a caller's request, as
-	// Stripe-Account; "" for the default one. Defaults to always the default.
-	AccountOf func(h http.Header) (string, error)
-
-	// Authorize sets credentials and account headers of one attempt. own are the
-	// credentials that the caller's request brought, nil if there are none. nil: no
-	// credentials of its own.
-	Authorize func(ctx context.Context, account string, own []outbound.Field, r *http.Request) error
-
-	// Refresh is called once on a 401 and the attempt repeated. Defaults to never.
-	Refresh func(ctx context.Context, account string, rejected *http.Request) error
-
-	// SettingsErr is what is wrong with the author's own settings; outbound.New
-	// returns it.
-	SettingsErr error
-
-	Transport http.RoundTripper // Defaults to a clone of http.DefaultTransport.
-	MaxBody   int64             // Bytes of a look-up's answer. Defaults to 4 MiB.
-}

@@ -1,0 +1,232 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// Do makes call happen at most once and returns its answer. An applied effect is
+// never an error. The error is an *Error that says what is known of the effect;
+// calling again with the same command is always safe. RetryAfter tells whether
+// and when.
+//
+// Do is safe for concurrent use. It holds no connection and no transaction of
+// the ledger while the provider works. When ctx ends before anything was
+// written, nothing was sent; when it ends later the effect is unknown, and
+// errors.Is(err, context.Canceled) holds beside ErrUncertain.
+func (c *Client) Do(ctx context.Context, call Call) (*Reply, error) {
+	ctx, seen := c.tel.begin(ctx, call)
+	reply, err := c.counted(ctx, call, seen)
+	if err != nil {
+		err.Provider, err.Operation, err.Command = c.profile.Provider, call.Operation, call.Command
+	}
+	seen.end(ctx, reply, err)
+	c.track(ctx, call, reply, err)
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+func (c *Client) counted(ctx context.Context, call Call, seen *observation) (*Reply, *Error) {
+	if !c.enter() {
+		return nil, &Error{Code: ErrOverloaded, Err: errors.New("the client is closed")}
+	}
+	defer c.work.Done()
+	o, err := c.prepare(call)
+	if err != nil {
+		return nil, err
+	}
+	if c.opts.KeysOnly != nil && c.opts.KeysOnly(ctx) {
+		return c.keysOnly(ctx, o)
+	}
+	if err := c.attach(ctx); err != nil {
+		return nil, err
+	}
+	until := time.Now().Add(c.patience(call))
+	for {
+		claimed, err := c.claim(ctx, o)
+		if err != nil {
+			return nil, &Error{Code: ErrStore, Err: err}
+		}
+		seen.claimed(ctx, claimed)
+		if claimed.Decision == recordstore.InFlight && c.wait(ctx, o.claim.ID, until) {
+			continue
+		}
+		return c.act(ctx, o, claimed)
+	}
+}
+
+// patience is how long a call waits for the same command running elsewhere.
+func (c *Client) patience(call Call) time.Duration {
+	if call.Wait != 0 {
+		return max(0, call.Wait)
+	}
+	return c.opts.Wait
+}
+
+// claim asks for the record, and once more when the answer was lost: the claim
+// id makes it the same question.
+func (c *Client) claim(ctx context.Context, o *order) (recordstore.Claimed, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.ClaimTimeout)
+	defer cancel()
+	o.begun = time.Now()
+	claimed, err := c.ledger.Claim(ctx, o.claim)
+	if err != nil && ctx.Err() == nil {
+		claimed, err = c.ledger.Claim(ctx, o.claim)
+	}
+	return claimed, err
+}
+
+// act does what the claim decided.
+func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed) (*Reply, *Error) {
+	rec := claimed.Record
+	refusal := func(code Code, why string) (*Reply, *Error) {
+		e := &Error{Code: code, Effect: effectOf(rec)}
+		if why != "" {
+			e.Err = errors.New(why)
+		}
+		return nil, e
+	}
+	switch claimed.Decision {
+	case recordstore.Send:
+		return c.send(ctx, o, claimed)
+	case recordstore.Lookup:
+		return c.lookup(ctx, o, rec)
+	case recordstore.Replay:
+		return c.replay(ctx, o, rec)
+	case recordstore.InFlight:
+		_, e := refusal(ErrInFlight, "")
+		e.RetryAfter = max(rec.LeaseEndsAt.Sub(claimed.Now), time.Millisecond)
+		return nil, e
+	case recordstore.Conflict:
+		return refusal(ErrFingerprintConflict, "")
+	case recordstore.Newer:
+		return refusal(ErrNewerRecord, "")
+	case recordstore.Review:
+		return refusal(ErrManualReview, "")
+	case recordstore.Ended:
+		return refusal(ErrAbandoned, "")
+	case recordstore.Expired:
+		return refusal(ErrExpired, "")
+	case recordstore.Forgotten:
+		rec.Doubt = true
+		return refusal(ErrForgotten, "")
+	case recordstore.Future:
+		return refusal(ErrInvalid, "the command ID carries a day more than one day ahead of the ledger's clock: make it from the time of the intent")
+	}
+	return refusal(ErrStore, fmt.Sprintf("the ledger answered with the unknown decision %q", claimed.Decision))
+}
+
+// send delivers, judges and settles.
+func (c *Client) send(ctx context.Context, o *order, claimed recordstore.Claimed) (*Reply, *Error) {
+	d := c.delivery(o)
+	d.Message = c.frozenMessage(o, claimed.Record)
+	d.Resend = claimed.Record.Doubt
+	d.Allow = c.allow(o, claimed)
+	verdicts := c.deliver(ctx, d)
+	j := fold(o.row.Operation, claimed.Record.Doubt, verdicts)
+	c.tel.delivered(ctx, o, claimed.Record.Doubt, verdicts)
+	if j.state == recordstore.Uncertain && j.Look && ctx.Err() == nil {
+		j = c.find(ctx, o, claimed.Record, d.Message, j)
+	}
+	return c.conclude(ctx, o, claimed.Record, j)
+}
+
+func (c *Client) delivery(o *order) *Delivery {
+	d := &Delivery{
+		Operation: o.row.Operation, Account: o.Account, Message: o.frozen.Message,
+		Credentials: o.Credentials, Retry: c.opts.Retry, MaxBody: c.opts.MaxBody,
+		Allow: func() error { return nil },
+	}
+	if o.row.HasKey() {
+		d.Key = o.key
+	}
+	return d
+}
+
+// deliver bounds the whole call, and turns a panic of the adapter into what it
+// is: a delivery of which nothing is known. The panic's value may hold a body.
+func (c *Client) deliver(ctx context.Context, d *Delivery) (verdicts []Verdict) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Retry.CallTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			verdicts = []Verdict{{Deliveries: 1, Err: fmt.Errorf("the adapter panicked with a %T", p)}}
+		}
+	}()
+	return c.adapter.Send(ctx, d)
+}
+
+// frozenMessage returns what is sent: the recorded bytes of an earlier claim
+// where there are any, else the caller's, which mean the same.
+func (c *Client) frozenMessage(o *order, rec recordstore.Record) Message {
+	if rec.TakenFrom != "" && len(rec.Request) > 0 {
+		if plain, err := c.bodies.open(rec.ID, "request", rec.Request); err == nil {
+			if m, err := decodeMessage(plain); err == nil {
+				return m
+			}
+		}
+	}
+	return o.frozen.Message
+}
+
+// allow refuses an attempt that lease or window might not outlive. Both count
+// from before the claim, on the monotonic and on the wall clock: the one stands
+// still while a machine sleeps, the other may be set back.
+func (c *Client) allow(o *order, claimed recordstore.Claimed) func() error {
+	lease := o.begun.Add(c.opts.Lease)
+	var window time.Time
+	if w := claimed.Record.WindowEndsAt; o.row.HasKey() && !w.IsZero() {
+		window = o.begun.Add(w.Sub(claimed.Now))
+	}
+	return func() error {
+		end := time.Now().Add(c.opts.Retry.AttemptTimeout)
+		switch {
+		case end.After(lease) || end.Round(0).After(lease.Round(0)):
+			return errors.New("the lease ends before another attempt could")
+		case !window.IsZero() && (end.After(window) || end.Round(0).After(window.Round(0))):
+			return errors.New("the provider's window for the key ends before another attempt could")
+		}
+		return nil
+	}
+}
+
+// keysOnly sends once with the derived key and writes no record. What earlier
+// calls did is not known here.
+func (c *Client) keysOnly(ctx context.Context, o *order) (*Reply, *Error) {
+	if !o.row.HasKey() {
+		return nil, &Error{Code: ErrStore, Err: errors.New("Options.KeysOnly is on, and this operation has no key that would protect it")}
+	}
+	d := c.delivery(o)
+	d.Resend, d.Retry.Attempts = true, 1
+	verdicts := c.deliver(ctx, d)
+	c.tel.delivered(ctx, o, true, verdicts)
+	j := fold(o.row.Operation, true, verdicts)
+	if j.state == recordstore.Succeeded {
+		r := j.reply(o, recordstore.Record{})
+		r.Unrecorded = &Error{Code: ErrStore, Effect: EffectApplied, Err: errors.New("Options.KeysOnly is on: no record is written")}
+		return r, nil
+	}
+	return nil, j.failure(o, recordstore.Record{})
+}
+
+// track notes the result for Track, and counts a second request of an operation
+// that had succeeded under the same context: two intents share one command.
+func (c *Client) track(ctx context.Context, call Call, reply *Reply, err *Error) {
+	t, ok := ctx.Value(commandKey{}).(*Tracked)
+	if !ok || t.command.ID != call.Command.ID || t.command.Scope != call.Command.Scope {
+		return
+	}
+	var plain error
+	if err != nil {
+		plain = err
+	}
+	if t.set(call.Operation, reply, plain) {
+		c.tel.reused(ctx, call)
+	}
+}

@@ -1,0 +1,102 @@
+package outbound
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-6b5e302b/samekey/keyderive"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// order is one call on its way: checked, frozen, with all that a claim needs.
+type order struct {
+	Call
+	row    row
+	key    keyderive.Key
+	frozen Frozen
+	claim  recordstore.Claim
+	begun  time.Time // right before the claim, on this machine's clocks
+}
+
+// prepare checks and freezes a call. Nothing is stored and nothing sent.
+func (c *Client) prepare(call Call) (*order, *Error) {
+	o := &order{Call: call}
+	if o.Account == "" {
+		o.Account = c.account
+	}
+	if err := c.freeze(o); err != nil {
+		if e, ok := errors.AsType[*Error](err); ok {
+			return nil, e
+		}
+		return nil, &Error{Code: ErrInvalid, Err: err}
+	}
+	return o, nil
+}
+
+func (c *Client) freeze(o *order) error {
+	if o.Err != nil {
+		return o.Err
+	}
+	var known bool
+	if o.row, known = c.rows[o.Operation]; !known {
+		return fmt.Errorf("no operation %q in the table of provider %s", cleanText(o.Operation), c.profile.Provider)
+	}
+	if int64(len(o.Message.Body)) > c.opts.MaxBody {
+		return fmt.Errorf("the request's body has %d bytes, more than Options.MaxBody (%d)", len(o.Message.Body), c.opts.MaxBody)
+	}
+	var err error
+	if o.key, err = c.Key(o.Command, o.Operation, o.Account); err != nil {
+		return err
+	}
+	if o.frozen, err = c.adapter.Freeze(o.row.Operation, o.Message, o.key.Mark()); err != nil {
+		return err
+	}
+	o.claim = recordstore.Claim{
+		ID:         recordstore.ID{Day: o.key.Day(), KeyHash: o.key.Hash()},
+		Scope:      keyderive.ScopeHash(o.Command.Scope),
+		Provider:   c.profile.Provider,
+		Account:    o.Account + "/" + c.profile.Mode,
+		Operation:  o.Operation,
+		CommandID:  o.Command.ID,
+		Class:      o.row.Class.String(),
+		Derivation: keyderive.Version, Derivations: []string{keyderive.Version, recordstore.Foreign},
+		SealVersion: sealVersion,
+		Holder:      uuid.NewString(),
+		Lease:       c.opts.Lease,
+		Window:      o.row.window,
+		NotAfter:    o.Command.NotAfter,
+		Replay:      o.row.replay, Evidence: o.row.evidence,
+	}
+	if o.claim.Fingerprints, err = c.fingerprints(o); err != nil {
+		return err
+	}
+	if o.frozen.Sensitive {
+		return nil // never stored, sealed or not
+	}
+	o.claim.Request, err = c.bodies.seal(o.claim.ID, "request", encodeMessage(o.frozen.Message))
+	if err != nil {
+		return &Error{Code: ErrStore, Err: fmt.Errorf("the request could not be sealed: %w", err)}
+	}
+	return nil
+}
+
+// fingerprints returns the request's fingerprint in every version that this
+// build reads, the written one first: a version byte and an HMAC of the
+// request's meaning under the raw key, which the ledger does not hold, so that
+// guessable content cannot be confirmed from a row.
+func (c *Client) fingerprints(o *order) ([][]byte, error) {
+	all := make([][]byte, 0, len(c.profile.Canonicals))
+	for _, version := range c.profile.Canonicals {
+		mac := hmac.New(sha256.New, []byte(o.key.Raw()))
+		if err := c.adapter.Canonical(mac, version, o.row.Operation, o.Message, !c.opts.Secret.IsZero()); err != nil {
+			return nil, err
+		}
+		all = append(all, append([]byte{byte(version)}, mac.Sum(nil)[:16]...))
+	}
+	return all, nil
+}

@@ -1,0 +1,197 @@
+// Package memory is a ledger that lives and dies with its process: for tests,
+// examples and trying things out. What it holds protects nobody after a crash.
+//
+// It decides with recordstore's own functions and is what the other stores are
+// compared with.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// Options tune a Store. A nil *Options means all defaults.
+type Options struct {
+	// Now is the ledger's clock. Defaults to time.Now.
+	Now func() time.Time
+}
+
+// Store is a ledger in memory. It is safe for concurrent use, needs no closing
+// and starts no goroutine.
+type Store struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	records  map[recordstore.ID]recordstore.Record
+	frontier map[string]int32
+	pins     *recordstore.Pins
+}
+
+var (
+	_ recordstore.Store     = (*Store)(nil)
+	_ recordstore.Forgetter = (*Store)(nil)
+)
+
+// New returns an empty ledger. opts may be nil.
+func New(opts *Options) *Store {
+	s := &Store{
+		now:      time.Now,
+		records:  make(map[recordstore.ID]recordstore.Record),
+		frontier: make(map[string]int32),
+	}
+	if opts != nil && opts.Now != nil {
+		s.now = opts.Now
+	}
+	return s
+}
+
+// Attach implements recordstore.Store.
+func (s *Store) Attach(ctx context.Context, p recordstore.Pins) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memory: attach: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pins == nil {
+		s.pins = &p
+	}
+	return s.pins.Compare(p)
+}
+
+// Claim implements recordstore.Store.
+func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
+	if err := check(ctx, c); err != nil {
+		return recordstore.Claimed{}, fmt.Errorf("memory: claim: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock()
+	c.NotAfter = micro(c.NotAfter)
+
+	var found *recordstore.Record
+	if rec, ok := s.records[c.ID]; ok {
+		found = &rec
+	}
+	next, decision := recordstore.Take(c, found, s.frontier[c.Class], now)
+	if decision == recordstore.Send || decision == recordstore.Lookup {
+		s.put(next)
+	}
+	return recordstore.Claimed{Decision: decision, Record: clone(next), Now: now}, nil
+}
+
+// Renew implements recordstore.Store.
+func (s *Store) Renew(ctx context.Context, id recordstore.ID, holder string, fence int64, lease time.Duration) error {
+	_, err := s.change(ctx, "renew", id, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+		return recordstore.Renewed(rec, holder, fence, lease, now)
+	})
+	return err
+}
+
+// Settle implements recordstore.Store.
+func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordstore.Record, error) {
+	if err := st.Check(); err != nil {
+		return recordstore.Record{}, fmt.Errorf("memory: settle: %w", err)
+	}
+	return s.change(ctx, "settle", st.ID, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+		return recordstore.Settled(rec, st, now)
+	})
+}
+
+// Report implements recordstore.Store.
+func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
+	return s.change(ctx, "report", id, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+		return recordstore.Reported(rec, r, now), nil
+	})
+}
+
+// Get implements recordstore.Store.
+func (s *Store) Get(ctx context.Context, id recordstore.ID) (recordstore.Record, time.Time, error) {
+	var at time.Time
+	rec, err := s.change(ctx, "get", id, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+		at = now
+		return rec, nil
+	})
+	return rec, at, err
+}
+
+// RaiseFrontier implements recordstore.Forgetter.
+func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memory: raise frontier: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frontier[class] = max(s.frontier[class], day)
+	return nil
+}
+
+// Seed puts records into the ledger as they are, without asking whether a legal
+// move leads to them: for tests that need a record in some state.
+func (s *Store) Seed(recs ...recordstore.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rec := range recs {
+		s.put(rec)
+	}
+}
+
+// change replaces the record of id by what move makes of it. The record is
+// returned with move's error too.
+func (s *Store) change(ctx context.Context, verb string, id recordstore.ID,
+	move func(recordstore.Record, time.Time) (recordstore.Record, error)) (recordstore.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return recordstore.Record{}, fmt.Errorf("memory: %s: %w", verb, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec, ok := s.records[id]
+	if !ok {
+		return recordstore.Record{}, fmt.Errorf("memory: %s: %w", verb, recordstore.ErrNotFound)
+	}
+	next, err := move(rec, s.clock())
+	if err != nil {
+		return clone(next), fmt.Errorf("memory: %s: %w", verb, err)
+	}
+	s.put(next)
+	return clone(next), nil
+}
+
+func (s *Store) put(rec recordstore.Record) { s.records[rec.ID] = clone(rec) }
+
+func (s *Store) clock() time.Time { return micro(s.now()) }
+
+func check(ctx context.Context, c recordstore.Claim) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return c.Check()
+}
+
+// clone returns rec with bytes of its own, and as a database would give it back:
+// whole microseconds, no empty slices.
+func clone(rec recordstore.Record) recordstore.Record {
+	for _, b := range []*[]byte{&rec.Fingerprint, &rec.Request, &rec.ResponseHeader, &rec.ResponseBody} {
+		if *b = slices.Clone(*b); len(*b) == 0 {
+			*b = nil
+		}
+	}
+	for _, t := range []*time.Time{
+		&rec.ClaimedAt, &rec.LeaseEndsAt, &rec.WindowEndsAt, &rec.AnsweredAt, &rec.DueAt, &rec.NotAfter,
+		&rec.ReplayUntil, &rec.EvidenceUntil, &rec.BodyPurgedAt, &rec.CreatedAt,
+	} {
+		*t = micro(*t)
+	}
+	return rec
+}
+
+func micro(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.Truncate(time.Microsecond).UTC()
+}

@@ -1,0 +1,119 @@
+// Package postgres is the ledger where several services and machines meet. It
+// needs PostgreSQL 15 or newer and works through PgBouncer in transaction mode:
+// every step is one statement without a transaction around it, and no session
+// state is used. A single machine is served as well by package sqlite.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// Options are what a ledger may be told. Migrate, WriteSchema and New must be
+// given the same Schema.
+type Options struct {
+	// Schema is the PostgreSQL schema that holds the ledger's tables: 1 to 63
+	// bytes, no control characters, not beginning with "pg_". Defaults to
+	// "samekey".
+	Schema string
+
+	// Now is the ledger's clock. Defaults to the server's, which all machines
+	// share; another one is for tests. It is called by many goroutines at once.
+	Now func() time.Time
+}
+
+// Store is a ledger in PostgreSQL. It implements recordstore.Store and is safe
+// for concurrent use by many goroutines, processes and machines.
+//
+// A step whose connection broke is asked once more on a new connection: all
+// steps are repeatable, and the pool may hold more connections that broke.
+type Store struct {
+	pool    *pgxpool.Pool
+	now     func() time.Time
+	schema  string // As given, for messages.
+	sql     statements
+	rescues chan struct{} // Bounds the connections opened beside the pool.
+	invalid error         // What New found wrong; every method returns it.
+}
+
+var (
+	_ recordstore.Store   = (*Store)(nil)
+	_ recordstore.Durable = (*Store)(nil)
+)
+
+// maxRescues bounds the connections that a Store opens beside its pool.
+const maxRescues = 4
+
+// New returns the ledger on pool. It does no I/O: Attach finds out whether the
+// schema fits and what is wrong with the arguments. The pool stays the caller's
+// to close; it is held by a statement only, never from a claim to its
+// settlement. opts may be nil.
+func New(pool *pgxpool.Pool, opts *Options) *Store {
+	s := &Store{pool: pool, rescues: make(chan struct{}, maxRescues)}
+	if opts != nil {
+		s.now = opts.Now
+	}
+	s.schema, s.invalid = opts.schemaName()
+	if pool == nil {
+		s.invalid = errors.New("recordstore/postgres: the pool is nil: pass the result of pgxpool.New")
+	}
+	s.sql = statementsFor(s.schema)
+	return s
+}
+
+// Durable reports that records outlive the process.
+func (s *Store) Durable() bool { return true }
+
+// clock is the first parameter of every statement: NULL for the server's time.
+func (s *Store) clock() any {
+	if s.now == nil {
+		return nil
+	}
+	return s.now()
+}
+
+// schemaName returns the schema to use, or what is wrong with it.
+func (o *Options) schemaName() (string, error) {
+	if o == nil || o.Schema == "" {
+		return "samekey", nil
+	}
+	name := o.Schema
+	control := strings.ContainsFunc(name, unicode.IsControl)
+	if len(name) > 63 || control || !utf8.ValidString(name) || strings.HasPrefix(name, "pg_") {
+		return name, fmt.Errorf("recordstore/postgres: the schema name %.80q will not do: it has 1 to 63 bytes, no control characters, and does not begin with \"pg_\"", name)
+	}
+	return name, nil
+}
+
+// within puts the quoted schema name into sql, wherever it says {schema}.
+func within(schema, sql string) string {
+	return strings.ReplaceAll(sql, "{schema}", pgx.Identifier{schema}.Sanitize())
+}
+
+// one runs a statement that returns one row and scans it. On a broken connection
+// it asks once more on a new one.
+func (s *Store) one(ctx context.Context, sql string, args, into []any) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	err := s.pool.QueryRow(ctx, sql, args...).Scan(into...)
+	if !broken(err) || ctx.Err() != nil {
+		return err
+	}
+	conn, rescueErr := s.rescue(ctx)
+	if rescueErr != nil {
+		return errors.Join(err, rescueErr)
+	}
+	defer s.release(ctx, conn)
+	return conn.QueryRow(ctx, sql, args...).Scan(into...)
+}

@@ -1,0 +1,184 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// schemaVersion is the version of the schema that this build makes and needs.
+const schemaVersion = 1
+
+// fitsFrom is the oldest version whose builds still work on this schema.
+// Migrations only expand, so that builds of the last two minor versions run side
+// by side.
+const fitsFrom = 1
+
+//go:embed schema.sql
+var schemaSQL string
+
+const versionSQL = `
+INSERT INTO {schema}.meta (name, value) VALUES ('schema_version', '%d'), ('schema_fits_from', '%d')
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value::integer < excluded.value::integer;
+`
+
+// Migrate makes the ledger's schema or brings it up to date. Many instances may
+// call it at once: one works, the others wait for it and find it done. On an
+// up-to-date schema it only reads. The pool's user must own the schema, or be
+// allowed to create it. Builds of the last two minor versions keep working on the
+// newer schema; on one that this build is too old for it returns ErrSchema.
+// opts may be nil.
+func Migrate(ctx context.Context, pool *pgxpool.Pool, opts *Options) error {
+	s := New(pool, opts)
+	if s.invalid != nil {
+		return s.invalid
+	}
+	has, err := readVersion(ctx, pool, s.schema)
+	if err == nil && has.number < schemaVersion {
+		err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return migrate(ctx, tx, s.schema) })
+		if err == nil {
+			has, err = readVersion(ctx, pool, s.schema)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("postgres: migrate schema %q: %w", s.schema, err)
+	}
+	return has.check(s.schema)
+}
+
+// WriteSchema writes what Migrate executes as plain SQL, for goose, Flyway, Atlas
+// or a database administrator. It may be applied again, and is best applied in
+// one transaction. opts may be nil.
+func WriteSchema(w io.Writer, opts *Options) error {
+	schema, err := opts.schemaName()
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "-- The schema of a samekey ledger, version %d, for PostgreSQL 15 or newer.\n%s",
+		schemaVersion, script(schema)); err != nil {
+		return fmt.Errorf("postgres: write schema: %w", err)
+	}
+	return nil
+}
+
+func script(schema string) string {
+	return within(schema, "CREATE SCHEMA IF NOT EXISTS {schema};\n\n"+schemaSQL+fmt.Sprintf(versionSQL, schemaVersion, fitsFrom))
+}
+
+// migrate runs in a transaction that holds the migration's lock.
+func migrate(ctx context.Context, tx pgx.Tx, schema string) error {
+	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))", "samekey migration of "+schema)
+	if err != nil {
+		return err
+	}
+	has, err := readVersion(ctx, tx, schema)
+	if err != nil || has.number >= schemaVersion { // another instance was here first
+		return err
+	}
+	_, err = tx.Exec(ctx, script(schema))
+	return err
+}
+
+// version is what a ledger says of its schema. Zero: it has none.
+type version struct{ number, fitsFrom int }
+
+type queryer interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func readVersion(ctx context.Context, q queryer, schema string) (v version, err error) {
+	var exists bool
+	table := pgx.Identifier{schema, "meta"}.Sanitize()
+	if err := q.QueryRow(ctx, "SELECT to_regclass($1::text) IS NOT NULL", table).Scan(&exists); err != nil || !exists {
+		return v, err
+	}
+	return v, q.QueryRow(ctx, `SELECT COALESCE(max(value::integer) FILTER (WHERE name = 'schema_version'), 0),
+		COALESCE(max(value::integer) FILTER (WHERE name = 'schema_fits_from'), 0) FROM `+table).Scan(&v.number, &v.fitsFrom)
+}
+
+// check returns ErrSchema where this build does not work on v.
+func (v version) check(schema string) error {
+	const migrate = "run `samekey migrate` or call postgres.Migrate"
+	switch {
+	case v.number == 0:
+		return fmt.Errorf("%w: schema %q holds no ledger (version 0), this build needs version %d: %s",
+			recordstore.ErrSchema, schema, schemaVersion, migrate)
+	case v.number < schemaVersion:
+		return fmt.Errorf("%w: schema %q has version %d, this build needs version %d: %s",
+			recordstore.ErrSchema, schema, v.number, schemaVersion, migrate)
+	case v.fitsFrom > schemaVersion:
+		return fmt.Errorf("%w: schema %q has version %d and needs builds for version %d or newer, this build is for version %d: "+
+			"use a newer build of samekey", recordstore.ErrSchema, schema, v.number, v.fitsFrom, schemaVersion)
+	}
+	return nil
+}
+
+// Attach implements recordstore.Store. It changes nothing where the ledger is
+// pinned already.
+func (s *Store) Attach(ctx context.Context, p recordstore.Pins) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	has, err := readVersion(ctx, s.pool, s.schema)
+	if err != nil {
+		return fmt.Errorf("postgres: attach: %w", err)
+	}
+	if err := has.check(s.schema); err != nil {
+		return fmt.Errorf("postgres: attach: %w", err)
+	}
+	pinned, err := s.pins(ctx)
+	if errors.Is(err, pgx.ErrNoRows) {
+		if err = s.pin(ctx, p); err == nil {
+			pinned, err = s.pins(ctx) // another client may have been first
+		}
+	}
+	if err == nil {
+		err = pinned.Compare(p)
+	}
+	if err != nil {
+		return fmt.Errorf("postgres: attach: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) pins(ctx context.Context) (p recordstore.Pins, err error) {
+	return p, s.one(ctx, within(s.schema, `SELECT d.value, s.value FROM {schema}.meta AS d, {schema}.meta AS s
+		WHERE d.name = 'derivation' AND s.name = 'secret'`), nil, []any{&p.Derivation, &p.Secret})
+}
+
+// pin writes both values or, where another client did, none.
+func (s *Store) pin(ctx context.Context, p recordstore.Pins) error {
+	_, err := s.pool.Exec(ctx, within(s.schema, `INSERT INTO {schema}.meta (name, value)
+		VALUES ('derivation', $1::text), ('secret', $2::text) ON CONFLICT (name) DO NOTHING`), p.Derivation, p.Secret)
+	if e, said := errors.AsType[*pgconn.PgError](err); said && e.Code == "40001" {
+		return nil
+	}
+	return err
+}
+
+// RaiseFrontier implements recordstore.Forgetter. A claim that started before it
+// returned may still compare with the old day: whoever deletes records must wait
+// until those statements have ended.
+func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	if strings.TrimSpace(class) == "" || day < 0 {
+		return fmt.Errorf("postgres: raise frontier: %w: it takes a class and a day since 1970", recordstore.ErrInvalid)
+	}
+	_, err := s.pool.Exec(ctx, within(s.schema, `INSERT INTO {schema}.frontier AS f (class, day) VALUES ($1::text, $2::integer)
+		ON CONFLICT (class) DO UPDATE SET day = excluded.day WHERE f.day < excluded.day`), class, day)
+	if err != nil {
+		return fmt.Errorf("postgres: raise frontier: %w", err)
+	}
+	return nil
+}

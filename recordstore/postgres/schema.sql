@@ -1,0 +1,116 @@
+CREATE TABLE IF NOT EXISTS {schema}.meta (
+	name text PRIMARY KEY,
+	value text NOT NULL
+);
+COMMENT ON TABLE {schema}.meta IS 'What all users of this ledger have in common.';
+COMMENT ON COLUMN {schema}.meta.name IS 'schema_version; schema_fits_from: the oldest build, by the version it was made for, that still works here; derivation and secret: pinned by the first client.';
+
+CREATE TABLE IF NOT EXISTS {schema}.frontier (
+	class text PRIMARY KEY,
+	day integer NOT NULL
+);
+COMMENT ON TABLE {schema}.frontier IS 'Up to which day the records of a class may be gone. Raised before a purge, never lowered: a command of such a day that has no record is refused.';
+COMMENT ON COLUMN {schema}.frontier.day IS 'Days since 1970.';
+
+-- Columns stand by alignment, widest first, so that a row has no padding.
+CREATE TABLE IF NOT EXISTS {schema}.record (
+	fence bigint NOT NULL,
+	version bigint NOT NULL,
+	created_at timestamptz NOT NULL,
+	claimed_at timestamptz,
+	lease_expires_at timestamptz,
+	window_ends_at timestamptz,
+	answered_at timestamptz,
+	due_at timestamptz,
+	not_after timestamptz,
+	replay_until timestamptz,
+	evidence_until timestamptz,
+	body_purged_at timestamptz,
+	day integer NOT NULL,
+	deliveries integer NOT NULL DEFAULT 0,
+	checks integer NOT NULL DEFAULT 0,
+	response_status smallint,
+	seal_version smallint,
+	doubt boolean NOT NULL DEFAULT false,
+	key_hash bytea NOT NULL CHECK (octet_length(key_hash) = 16),
+	scope_hash bytea NOT NULL,
+	provider text NOT NULL,
+	account text NOT NULL,
+	operation text NOT NULL,
+	command_id text NOT NULL,
+	class text NOT NULL,
+	derivation text NOT NULL,
+	request_hash bytea NOT NULL,
+	state text NOT NULL,
+	taken_from text,
+	noted text,
+	evidence text,
+	outcome text,
+	holder text,
+	external_ref text,
+	object_status text,
+	provider_request_id text,
+	error_code text,
+	request bytea,
+	response_headers bytea,
+	response_body bytea,
+	PRIMARY KEY (day, key_hash)
+) WITH (
+	-- Room for the settled rows beside the claimed ones: their update then stays
+	-- on its page and touches no index.
+	fillfactor = 80,
+	autovacuum_vacuum_scale_factor = 0.05,
+	autovacuum_vacuum_insert_scale_factor = 0.05,
+	autovacuum_analyze_scale_factor = 0.05
+);
+-- Sealed bytes do not compress: no time is spent on trying.
+ALTER TABLE {schema}.record
+	ALTER COLUMN request SET STORAGE EXTERNAL,
+	ALTER COLUMN response_headers SET STORAGE EXTERNAL,
+	ALTER COLUMN response_body SET STORAGE EXTERNAL;
+
+-- No index holds a column that an ordinary call changes after its claim.
+CREATE INDEX IF NOT EXISTS record_due ON {schema}.record (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS record_claimed ON {schema}.record USING brin (claimed_at) WITH (pages_per_range = 32, autosummarize = on);
+
+COMMENT ON TABLE {schema}.record IS 'One row for each provider key: what was sent, and what is known of its effect. NULL stands for none.';
+COMMENT ON COLUMN {schema}.record.day IS 'UTC day of the command''s own time, in days since 1970; 0 if it carries none.';
+COMMENT ON COLUMN {schema}.record.key_hash IS 'First 16 bytes of the provider key''s hash. The key itself is stored nowhere.';
+COMMENT ON COLUMN {schema}.record.scope_hash IS 'SHA-256 of the owner of the resource.';
+COMMENT ON COLUMN {schema}.record.provider IS 'As stripe.';
+COMMENT ON COLUMN {schema}.record.account IS 'The provider''s account id and mode, as acct_1Nv0/live.';
+COMMENT ON COLUMN {schema}.record.operation IS 'As refund.create.';
+COMMENT ON COLUMN {schema}.record.command_id IS 'The caller''s name of the business intent, with its step.';
+COMMENT ON COLUMN {schema}.record.class IS 'money, object or notification: decides how long records are kept.';
+COMMENT ON COLUMN {schema}.record.derivation IS 'How the key was made; foreign: by somebody else, never resent.';
+COMMENT ON COLUMN {schema}.record.request_hash IS 'Keyed hash of what the request means. The first byte is its version.';
+COMMENT ON COLUMN {schema}.record.state IS 'planned, sending, succeeded, refused, not_executed, uncertain, manual_review or abandoned.';
+COMMENT ON COLUMN {schema}.record.doubt IS 'An earlier claim may have delivered, and its answer is not known.';
+COMMENT ON COLUMN {schema}.record.taken_from IS 'The state that the last claim found; NULL for a new record.';
+COMMENT ON COLUMN {schema}.record.noted IS 'While sending: a fact handed in by somebody who does not hold the claim.';
+COMMENT ON COLUMN {schema}.record.evidence IS 'What the label of the answer rests on.';
+COMMENT ON COLUMN {schema}.record.outcome IS 'What the provider made of an applied effect: done, pending or partial.';
+COMMENT ON COLUMN {schema}.record.holder IS 'Random id of the last claim.';
+COMMENT ON COLUMN {schema}.record.fence IS 'Raised by every claim.';
+COMMENT ON COLUMN {schema}.record.version IS 'Raised by every change.';
+COMMENT ON COLUMN {schema}.record.claimed_at IS 'Of the last claim.';
+COMMENT ON COLUMN {schema}.record.lease_expires_at IS 'Until then nobody else may send.';
+COMMENT ON COLUMN {schema}.record.deliveries IS 'Requests that may have reached the wire, of all claims that were settled.';
+COMMENT ON COLUMN {schema}.record.window_ends_at IS 'Until then the provider deduplicates by the key; NULL: not known.';
+COMMENT ON COLUMN {schema}.record.seal_version IS 'Format of the sealed columns: request, response_headers, response_body.';
+COMMENT ON COLUMN {schema}.record.request IS 'Sealed request, to be resent as it is; cleared when the record is succeeded or refused.';
+COMMENT ON COLUMN {schema}.record.response_status IS 'Status of the recorded answer.';
+COMMENT ON COLUMN {schema}.record.response_headers IS 'Sealed.';
+COMMENT ON COLUMN {schema}.record.response_body IS 'Sealed.';
+COMMENT ON COLUMN {schema}.record.external_ref IS 'The provider''s id of the object.';
+COMMENT ON COLUMN {schema}.record.object_status IS 'The object''s status in the provider''s words.';
+COMMENT ON COLUMN {schema}.record.provider_request_id IS 'The provider''s id of the exchange.';
+COMMENT ON COLUMN {schema}.record.error_code IS 'Our code of a refusal and the provider''s, as refused:card_declined.';
+COMMENT ON COLUMN {schema}.record.answered_at IS 'When the answer was recorded.';
+COMMENT ON COLUMN {schema}.record.due_at IS 'When the reconciler looks next; NULL through an ordinary call.';
+COMMENT ON COLUMN {schema}.record.checks IS 'How often the reconciler looked.';
+COMMENT ON COLUMN {schema}.record.not_after IS 'Never sent after it.';
+COMMENT ON COLUMN {schema}.record.replay_until IS 'Until then the answer''s body is kept.';
+COMMENT ON COLUMN {schema}.record.evidence_until IS 'Until then the record is kept.';
+COMMENT ON COLUMN {schema}.record.body_purged_at IS 'When the body went.';
+COMMENT ON COLUMN {schema}.record.created_at IS 'Of the first claim, or of the plan.';

@@ -1,0 +1,157 @@
+package postgres
+
+import "strings"
+
+// statements are the store's SQL for one schema. Each is complete in itself and
+// touches one record, so that they may also be sent many at a time. Types are
+// written out, since in PgBouncer's transaction mode a pool may be told to
+// prepare nothing.
+//
+// In all of them $1 is the time, NULL for the server's, and $2 and $3 are the
+// primary key. A record is changed only in the version in which it was seen, or
+// under the holder and fence that a statement names.
+type statements struct {
+	claim, settle, report, renew, get string
+}
+
+func statementsFor(schema string) statements {
+	fill := func(sql string) string {
+		return within(schema, strings.NewReplacer(
+			"{columns}", columns, "{result}", result, "{clock}", clock, "{key}", key,
+		).Replace(sql))
+	}
+	return statements{
+		claim: fill(claim), settle: fill(settle), report: fill(report), renew: fill(renew), get: fill(get),
+	}
+}
+
+const (
+	clock = `SELECT COALESCE($1::timestamptz, clock_timestamp()) AS now`
+	key   = `day = $2::integer AND key_hash = $3::bytea`
+)
+
+// claim always returns one row: the time, the frontier, whether the claim was
+// written or taken, and the record as it then stands, NULLs for none. What it
+// takes is what recordstore.Take would.
+//
+// A record that cannot be taken is read only. DO NOTHING covers the insert that
+// another transaction won after this statement's snapshot: the caller asks again.
+const claim = `
+WITH ledger AS MATERIALIZED (
+	SELECT now, COALESCE((SELECT f.day FROM {schema}.frontier AS f WHERE f.class = $4::text), 0) AS frontier
+	FROM ({clock}) AS clock
+), seen AS MATERIALIZED (
+	SELECT {columns},
+		request_hash = ANY($5::bytea[]) AND derivation = ANY($6::text[]) AND COALESCE(seal_version, 0) <= $7::integer
+		AND CASE state
+			WHEN 'uncertain' THEN true
+			WHEN 'sending' THEN holder <> $8::text AND lease_expires_at <= now
+			WHEN 'planned' THEN COALESCE(now < LEAST(not_after, $9::timestamptz), true)
+			WHEN 'not_executed' THEN COALESCE(now < LEAST(not_after, $9::timestamptz), true)
+			ELSE false
+		END AS takeable
+	FROM {schema}.record, ledger WHERE {key}
+), written AS (
+	INSERT INTO {schema}.record (day, key_hash, class, request_hash, derivation, seal_version, holder, not_after,
+		request, scope_hash, provider, account, operation, command_id, state, fence, version,
+		created_at, claimed_at, lease_expires_at, window_ends_at, replay_until, evidence_until)
+	SELECT $2::integer, $3::bytea, $4::text, ($5::bytea[])[1], $12::text,
+		CASE WHEN $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) END, $8::text, $9::timestamptz,
+		$13::bytea, $14::bytea, $15::text, $16::text, $17::text, $18::text, 'sending', 1, 1,
+		now, now, now + $10::bigint * interval '1 microsecond', now + $11::bigint * interval '1 microsecond',
+		now + $19::bigint * interval '1 microsecond', now + $20::bigint * interval '1 microsecond'
+	FROM ledger
+	WHERE NOT EXISTS (SELECT FROM seen)
+		AND $2::integer <= date_part('epoch', now) / 86400 + 1
+		AND ($2::integer = 0 OR $2::integer > frontier)
+		AND COALESCE(now < $9::timestamptz, true)
+	ON CONFLICT (day, key_hash) DO NOTHING
+	RETURNING {columns}
+), taken AS (
+	UPDATE {schema}.record AS r SET
+		taken_from = r.state,
+		doubt = r.state NOT IN ('planned', 'not_executed'),
+		window_ends_at = CASE WHEN r.state IN ('planned', 'not_executed')
+			THEN ledger.now + $11::bigint * interval '1 microsecond' ELSE r.window_ends_at END,
+		state = 'sending', holder = $8::text, fence = r.fence + 1, version = r.version + 1,
+		claimed_at = ledger.now, lease_expires_at = ledger.now + $10::bigint * interval '1 microsecond', due_at = NULL,
+		not_after = LEAST(r.not_after, $9::timestamptz),
+		request = COALESCE(r.request, $13::bytea),
+		seal_version = CASE WHEN r.request IS NULL AND $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) ELSE r.seal_version END
+	FROM ledger, (SELECT version AS seen_version FROM seen WHERE takeable) AS seen
+	WHERE {key} AND r.version = seen.seen_version
+	RETURNING {columns}
+)
+SELECT ledger.now, ledger.frontier, COALESCE(held, false), {columns} FROM ledger LEFT JOIN (
+	SELECT true AS held, {columns} FROM written
+	UNION ALL SELECT true, {columns} FROM taken
+	UNION ALL SELECT false, {columns} FROM seen WHERE NOT EXISTS (SELECT FROM taken)
+) AS found ON true`
+
+// result is what a settlement and a report change. Both bring a row move with
+// the time and the next state; a report that moves to sending is a note, which
+// leaves the frozen request and the due time to the holder.
+const result = `
+		state = move.next,
+		noted = CASE WHEN move.next = 'sending' THEN $4::text END,
+		evidence = $5::text, outcome = $6::text, error_code = $7::text,
+		deliveries = r.deliveries + COALESCE($8::integer, 0),
+		response_status = $9::smallint, response_headers = $10::bytea, response_body = $11::bytea,
+		seal_version = GREATEST(r.seal_version, $12::smallint),
+		external_ref = COALESCE($13::text, r.external_ref),
+		object_status = COALESCE($14::text, r.object_status),
+		provider_request_id = COALESCE($15::text, r.provider_request_id),
+		answered_at = move.now,
+		due_at = CASE WHEN move.next = 'sending' THEN r.due_at ELSE move.now + $16::bigint * interval '1 microsecond' END,
+		request = CASE WHEN move.next IN ('succeeded', 'refused') THEN NULL ELSE r.request END,
+		version = r.version + 1`
+
+const settle = `
+WITH settled AS (
+	UPDATE {schema}.record AS r SET {result}
+	FROM (SELECT now, $4::text AS next FROM ({clock}) AS clock) AS move
+	WHERE {key} AND r.state = 'sending' AND r.holder = $17::text AND r.fence = $18::bigint
+		AND r.noted IS NOT DISTINCT FROM $19::text
+	RETURNING move.now, {columns}
+)
+SELECT now, true, {columns} FROM settled
+UNION ALL SELECT now, false, {columns} FROM {schema}.record, ({clock}) AS clock WHERE {key} AND NOT EXISTS (SELECT FROM settled)`
+
+// report moves a record as recordstore.ReportMove says.
+const report = `
+WITH move AS MATERIALIZED (
+	SELECT now, version AS seen_version, CASE
+		WHEN $4::text NOT IN ('succeeded', 'refused') THEN NULL
+		WHEN state = 'sending' THEN CASE
+			WHEN noted = 'succeeded' AND $4::text <> 'succeeded' THEN NULL
+			WHEN now >= lease_expires_at THEN $4::text
+			WHEN noted = $4::text THEN NULL
+			ELSE 'sending'
+		END
+		WHEN state IN ('uncertain', 'not_executed') THEN $4::text
+		WHEN state IN ('manual_review', 'abandoned') AND $4::text = 'succeeded' THEN 'succeeded'
+		WHEN state = 'refused' AND $4::text = 'succeeded' THEN 'manual_review'
+	END AS next
+	FROM {schema}.record, ({clock}) AS clock WHERE {key}
+), reported AS (
+	UPDATE {schema}.record AS r SET {result}
+	FROM move WHERE {key} AND r.version = move.seen_version AND move.next IS NOT NULL
+	RETURNING {columns}
+)
+SELECT now, true, {columns} FROM move, reported
+UNION ALL SELECT now, false, {columns} FROM move, {schema}.record WHERE {key} AND NOT EXISTS (SELECT FROM reported)`
+
+// renew tells whether the lease was prolonged, and whether there is a record.
+const renew = `
+WITH renewed AS (
+	UPDATE {schema}.record AS r SET
+		lease_expires_at = GREATEST(r.lease_expires_at, clock.now + $6::bigint * interval '1 microsecond'),
+		due_at = GREATEST(r.lease_expires_at, clock.now + $6::bigint * interval '1 microsecond'),
+		version = r.version + 1
+	FROM ({clock}) AS clock
+	WHERE {key} AND r.state = 'sending' AND r.holder = $4::text AND r.fence = $5::bigint AND clock.now < r.lease_expires_at
+	RETURNING r.version
+)
+SELECT EXISTS (SELECT FROM renewed), EXISTS (SELECT FROM {schema}.record WHERE {key})`
+
+const get = `SELECT now, {columns} FROM {schema}.record, ({clock}) AS clock WHERE {key}`
