@@ -40,7 +40,7 @@ type Input struct {
 	Provider  string // Required, as "stripe".
 	Account   string // Required: the provider's own account id and, after the last slash, its mode: "acct_1Nv0FG/live".
 	Operation string // Required: the name of the operation's row, as "refund.create".
-	CommandID string // Required: 1 to 255 bytes, with a step as "ID/step".
+	CommandID string // Required: 1 to 255 bytes, with a step as "ID/step"; compared byte for byte.
 }
 
 // Derive returns the key of in without a secret. The error wraps ErrInvalid and

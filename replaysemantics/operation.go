@@ -1,8 +1,6 @@
 package replaysemantics
 
-import (
-	"time"
-)
+import "time"
 
 // Resend says what the same key gives a second time. The zero value is the
 // cautious one: a row that states nothing is never sent twice.
@@ -82,8 +80,8 @@ func Custom(name string) Place { return Place{InCustom, name} }
 type Operation struct {
 	Name   string // Required, as "refund.create".
 	Class  Class  // Decides retention. Defaults to Money.
-	Method string // Required: "POST", or "" for a gRPC unary call.
-	Path   string // Required: "/v1/refunds/{id}"; drop-in routes are matched with it.
+	Method string // "POST"; "" for a gRPC unary call.
+	Path   string // Required: "/v1/refunds/{id}", or a gRPC full method; drop-in routes are matched with it.
 
 	Keys     []Place       // Where the key goes, all of them. None: the operation has no key and Resend is Never.
 	KeyMax   int           // Longest key the provider takes, in characters. Defaults to 255.
@@ -110,10 +108,10 @@ func (o Operation) HasKey() bool { return len(o.Keys) > 0 }
 
 // Fact is the source of what a row states.
 type Fact struct {
-	States string // "window 24h"
-	URL    string
-	Read   string // The day it was read, 2026-11-30.
-	Grade  Grade
+	States string // Required: what the source shows, as "window 24h".
+	URL    string // Required: the source's https address.
+	Read   string // Required: the day it was read, as 2026-11-30.
+	Grade  Grade  // How it is known. Defaults to Unverified.
 }
 
 // Grade says how a fact is known.

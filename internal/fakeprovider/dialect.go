@@ -48,6 +48,8 @@ type Seeder interface {
 
 // Request is a request as it arrived, read to its end.
 type Request struct {
+	ID     string // the provider's id of the request, as Dialect.RequestID words it
+	Host   string // what the client called the provider, for links to itself
 	Method string
 	Path   string
 	Query  url.Values

@@ -34,7 +34,7 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // the request never arrived whole
 	}
-	req := &Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header, Body: body}
+	req := &Request{Host: r.Host, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header, Body: body}
 	v := f.arrive(req, reused)
 	f.meet(w, r, v)
 }
@@ -43,6 +43,8 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *Fake) arrive(req *Request, reused bool) *visit {
 	f.mu.Lock()
 	dialect := f.dialect
+	f.serial++
+	req.ID = dialect.RequestID(f.serial)
 	f.mu.Unlock()
 	var call Call
 	if int64(len(req.Body)) > f.opts.MaxBody {
@@ -63,8 +65,7 @@ func (f *Fake) arrive(req *Request, reused bool) *visit {
 	}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.serial++
-	v.requestID = dialect.RequestID(f.serial)
+	v.requestID = req.ID
 	v.fault = f.faults.take(&call, reused, f.luck)
 	v.entry.At, v.entry.RequestID, v.entry.Fault = f.now(), v.requestID, v.fault.Kind
 	f.ledger.arrive(v.entry, call.Key != "")

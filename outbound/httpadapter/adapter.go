@@ -2,16 +2,22 @@ package httpadapter
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
+	"slices"
+	"strings"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
-	"github.com/seed-6b5e302b/samekey/replaysemantics"
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
-// defaultMaxBody bounds bodies where nobody said otherwise.
-const defaultMaxBody = 4 << 20
+const (
+	defaultMaxBody = 4 << 20 // bytes of an answer, where nobody said otherwise
+	keyLength      = 36      // characters of a derived key
+)
 
 // Config is what an author states about a provider.
 type Config struct {
@@ -20,7 +26,7 @@ type Config struct {
 	Mode       string   // Required: "live", "test", "sandbox".
 	BaseURL    string   // Required. Its path, if it has one, stands before every target.
 	Hosts      []string // Further hosts of the provider, "files.stripe.com". Credentials go to these and BaseURL's host only.
-	Operations []replaysemantics.Operation
+	Operations []rs.Operation
 
 	// The kinds of headers. A header in no list is dropped: not stored, not sent.
 	Frozen      []string // Stored and sent at every delivery, beside Content-Type.
@@ -57,7 +63,7 @@ type Config struct {
 	// nothing; of another one only if it reports to net/http/httptrace.
 	Transport http.RoundTripper
 
-	MaxBody int64 // Bytes of a request and of a look-up's answer. Defaults to 4 MiB.
+	MaxBody int64 // Bytes of a look-up's answer. Defaults to 4 MiB.
 }
 
 // Adapter is an outbound.Adapter and outbound.Finder made of a Codec and a
@@ -76,7 +82,6 @@ type Adapter struct {
 	refresh   chan struct{}     // Held while Refresh runs.
 
 	problems error // What is wrong with cfg, for Profile.
-	checkRow sync.Once
 }
 
 var (
@@ -87,15 +92,157 @@ var (
 // New returns the adapter that c and cfg make. What is wrong with cfg comes out
 // of Profile, and so of outbound.New.
 func New(c Codec, cfg Config) *Adapter {
-	return &Adapter{codec: c, cfg: cfg}
+	if cfg.MaxBody <= 0 {
+		cfg.MaxBody = defaultMaxBody
+	}
+	if len(cfg.Credentials) == 0 {
+		cfg.Credentials = []string{"Authorization"}
+	}
+	a := &Adapter{
+		codec: c, cfg: cfg,
+		hosts:   make(map[string]bool),
+		frozen:  map[string]bool{"Content-Type": true},
+		refresh: make(chan struct{}, 1),
+	}
+	for _, name := range cfg.Frozen {
+		a.frozen[http.CanonicalHeaderKey(name)] = true
+	}
+	problems := append([]error{cfg.SettingsErr}, a.readHosts()...)
+	var routing []error
+	a.routes, routing = newRoutes(cfg.Operations)
+	a.setTransport()
+	a.problems = errors.Join(append(append(problems, routing...), a.checkSettings()...)...)
+	return a
 }
 
-// Profile returns what the adapter states about itself, or what is wrong with
-// its settings.
-func (a *Adapter) Profile() (outbound.Profile, error) { return outbound.Profile{}, nil }
+// readHosts reads the base URL and the further hosts.
+func (a *Adapter) readHosts() (problems []error) {
+	base, err := url.Parse(a.cfg.BaseURL)
+	switch {
+	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
+		return []error{errors.New("Config.BaseURL is no absolute URL, as https://api.example.com")}
+	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
+		return []error{errors.New("Config.BaseURL holds more than scheme, host and path")}
+	}
+	base.Path, base.RawPath = strings.TrimSuffix(base.Path, "/"), strings.TrimSuffix(base.RawPath, "/")
+	a.base = base
+	a.hosts[hostKey(base.Scheme, base.Host)] = true
+	for _, host := range a.cfg.Hosts {
+		if host == "" || strings.ContainsAny(host, "/@?# ") {
+			problems = append(problems, fmt.Errorf("Config.Hosts: %q is no host, as files.example.com", host))
+			continue
+		}
+		a.hosts[hostKey("https", host)] = true
+	}
+	return problems
+}
 
-func (a *Adapter) Freeze(op replaysemantics.Operation, m outbound.Message, mark string) (outbound.Frozen, error) {
-	return outbound.Frozen{}, nil
+// setTransport prepares the two ways to send: over kept connections, and over a
+// new one for each request, which net/http never resends by itself.
+func (a *Adapter) setTransport() {
+	rt := a.cfg.Transport
+	if rt == nil {
+		rt = http.DefaultTransport
+		if t, ok := rt.(*http.Transport); ok {
+			rt = t.Clone()
+		}
+	}
+	a.transport, a.fresh = rt, rt
+	if t, ok := rt.(*http.Transport); ok {
+		fresh := t.Clone()
+		fresh.DisableKeepAlives = true
+		fresh.ForceAttemptHTTP2 = false
+		fresh.Protocols = nil
+		fresh.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+		a.fresh, a.traced = fresh, true
+	}
+}
+
+// checkSettings says what is wrong with the settings.
+func (a *Adapter) checkSettings() (problems []error) {
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if a.codec == nil {
+		refuse("New needs a codec")
+	}
+	for _, required := range []struct{ name, value string }{
+		{"Provider", a.cfg.Provider}, {"Account", a.cfg.Account}, {"Mode", a.cfg.Mode},
+	} {
+		if strings.TrimSpace(required.value) == "" {
+			refuse("Config.%s is required", required.name)
+		}
+	}
+	if len(a.cfg.Operations) == 0 {
+		refuse("Config.Operations is empty")
+	}
+	for _, name := range a.cfg.Credentials {
+		if a.frozen[http.CanonicalHeaderKey(name)] {
+			refuse("the header %s cannot be both frozen and a credential: credentials are never stored", name)
+		}
+	}
+	for _, row := range a.cfg.Operations {
+		problems = append(problems, a.checkRow(row)...)
+	}
+	return problems
+}
+
+// checkRow says what this package cannot do with a row.
+func (a *Adapter) checkRow(row rs.Operation) (problems []error) {
+	refuse := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("operation %s: "+format, append([]any{row.Name}, args...)...))
+	}
+	if row.Method == "" {
+		refuse("an HTTP operation needs a method")
+	}
+	if row.HasKey() && row.KeyMax != 0 && row.KeyMax < keyLength {
+		refuse("the provider takes keys of %d characters, and derived keys have %d", row.KeyMax, keyLength)
+	}
+	if _, ok := a.codec.(Finder); !ok && row.Lookup != "" {
+		refuse("the row says how it is looked up, and the codec is no Finder")
+	}
+	if _, ok := a.codec.(KeyPlacer); !ok && holds(row.Keys, rs.InCustom) {
+		refuse("the row's key is placed by the codec, and the codec is no KeyPlacer")
+	}
+	if _, ok := a.codec.(Marker); !ok && holds(row.Marks, rs.InCustom) {
+		refuse("the row's mark is placed by the codec, and the codec is no Marker")
+	}
+	counted := slices.Concat(row.Volatile, row.Unordered, row.Sensitive, row.Codes)
+	if holds(counted, rs.InCustom) {
+		refuse("only keys and marks can be left to the codec")
+	}
+	for _, place := range slices.Concat(row.Keys, row.Marks, counted) {
+		if place.Name == "" || place.Kind == rs.InJSON && !strings.HasPrefix(place.Name, "/") {
+			refuse("the %s place %q has no name, or is no JSON pointer", place.Kind, place.Name)
+		}
+		if place.Kind == rs.InHeader && slices.ContainsFunc(a.cfg.Credentials, func(c string) bool { return strings.EqualFold(c, place.Name) }) {
+			refuse("the header %s holds credentials and nothing else", place.Name)
+		}
+	}
+	for _, place := range row.Keys {
+		if place.Kind != rs.InCustom && strings.Contains(place.Name, "*") {
+			refuse("a key stands in one place, not in %q", place.Name)
+		}
+	}
+	return problems
+}
+
+func holds(places []rs.Place, kind rs.PlaceKind) bool {
+	return slices.ContainsFunc(places, func(p rs.Place) bool { return p.Kind == kind })
+}
+
+// Profile returns what the adapter states about itself, or everything that is
+// wrong with its settings.
+func (a *Adapter) Profile() (outbound.Profile, error) {
+	if a.problems != nil {
+		return outbound.Profile{}, a.problems
+	}
+	return outbound.Profile{
+		Provider:    a.cfg.Provider,
+		Account:     a.cfg.Account,
+		Mode:        a.cfg.Mode,
+		Operations:  slices.Clone(a.cfg.Operations),
+		Canonicals:  []int{canonicalVersion},
+		Credentials: a.cfg.Authorize != nil && !a.cfg.NeedsCaller,
+	}, nil
 }
 
 func (a *Adapter) Send(ctx context.Context, d *outbound.Delivery) []outbound.Verdict { return nil }

@@ -1,12 +1,155 @@
 package httpadapter
 
 import (
+	"cmp"
+	"fmt"
 	"io"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
-	"github.com/seed-6b5e302b/samekey/replaysemantics"
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
-func (a *Adapter) Canonical(w io.Writer, version int, op replaysemantics.Operation, m outbound.Message, sensitive bool) error {
+// canonicalVersion is the version of Canonical that this build writes and reads.
+const canonicalVersion = 1
+
+// Canonical writes what a message means. Version 1 is, each value with its
+// length before it:
+//
+//   - the method, the origin where it is not the base URL's, and the path;
+//   - the decoded query and form fields, sorted by name, the values of one name
+//     in their order; where the row calls a list unordered, sorted too;
+//   - JSON by RFC 8785, unordered arrays sorted;
+//   - multipart parts by name, without their boundary, and any other body whole;
+//   - the body's media type, and conditions (If-Match and the like) among the
+//     frozen headers, which change what is executed.
+//
+// Other headers do not count: an SDK's update that changes the version header,
+// or how much of the object it wants back (Prefer), is the same intent. Neither
+// do the key, credentials, volatile fields and security codes, and sensitive
+// fields only if sensitive is true. An empty body, {} and no body mean the same.
+func (a *Adapter) Canonical(w io.Writer, version int, op rs.Operation, m outbound.Message, sensitive bool) error {
+	if version != canonicalVersion {
+		return fmt.Errorf("%s: canonical version %d is not known to this build", op.Name, version)
+	}
+	r, err := a.read(op, m)
+	if err != nil {
+		return fmt.Errorf("%s: %w", op.Name, err)
+	}
+	r.leaveOut(slices.Concat(op.Volatile, op.Codes))
+	if !sensitive {
+		r.leaveOut(op.Sensitive)
+	}
+	c := canonical{w: w}
+	c.line("samekey canonical 1")
+	c.line("method", op.Method)
+	c.line("target", r.origin, normalPath(r.path))
+	c.pairs("query", r.query, op.Unordered)
+	for _, f := range r.header {
+		if strings.HasPrefix(f.Name, "If-") {
+			c.line("header", f.Name, f.Value)
+		}
+	}
+	c.content(&r.content, op.Unordered)
+	if c.err != nil {
+		return fmt.Errorf("%s: %w", op.Name, c.err)
+	}
 	return nil
+}
+
+func (r *read) leaveOut(places []rs.Place) {
+	for _, place := range places {
+		r.content.drop(place)
+		switch place.Kind {
+		case rs.InForm:
+			r.query = withoutField(r.query, place.Name)
+		case rs.InHeader:
+			r.header = slices.DeleteFunc(r.header, func(f outbound.Field) bool { return strings.EqualFold(f.Name, place.Name) })
+		}
+	}
+}
+
+// normalPath escapes every segment in one way.
+func normalPath(path string) string {
+	steps := segments(path)
+	for i, s := range steps {
+		steps[i] = url.PathEscape(s)
+	}
+	return strings.Join(steps, "/")
+}
+
+// canonical writes lines of length-prefixed values, so that no two messages
+// share their text. The first error stops it.
+type canonical struct {
+	w   io.Writer
+	err error
+}
+
+func (c *canonical) line(name string, values ...string) {
+	c.write(name)
+	for _, v := range values {
+		c.write(fmt.Sprintf(" %d:", len(v)))
+		c.write(v)
+	}
+	c.write("\n")
+}
+
+func (c *canonical) write(s string) {
+	if c.err == nil {
+		_, c.err = io.WriteString(c.w, s)
+	}
+}
+
+func (c *canonical) pairs(name string, pairs []pair, unordered []rs.Place) {
+	pairs = slices.Clone(pairs)
+	for _, place := range unordered {
+		if place.Kind == rs.InForm {
+			unorderList(pairs, place.Name)
+		}
+	}
+	sortPairs(pairs)
+	for _, p := range pairs {
+		c.line(name, p.name, p.value)
+	}
+}
+
+func (c *canonical) content(body *content, unordered []rs.Place) {
+	switch body.kind {
+	case formContent:
+		if len(body.form) > 0 {
+			c.line("type", body.mediaType)
+		}
+		c.pairs("form", body.form, unordered)
+	case jsonContent:
+		c.json(body, unordered)
+	case multipartContent:
+		c.line("type", body.mediaType)
+		parts := slices.Clone(body.parts)
+		slices.SortStableFunc(parts, func(x, y part) int { return cmp.Compare(x.name, y.name) })
+		for _, p := range parts {
+			c.line("part", p.name, p.filename, p.mediaType, string(p.body))
+		}
+	case otherContent:
+		c.line("type", body.mediaType)
+		c.line("body", string(body.raw))
+	}
+}
+
+func (c *canonical) json(body *content, unordered []rs.Place) {
+	if object, ok := body.tree.(map[string]any); ok && len(object) == 0 {
+		return
+	}
+	for _, place := range unordered {
+		if place.Kind == rs.InJSON && c.err == nil {
+			c.err = sortArrays(body.tree, pointer(place.Name))
+		}
+	}
+	text, err := canonicalJSON(body.tree)
+	if c.err == nil {
+		c.err = err
+	}
+	c.line("type", body.mediaType)
+	c.line("json", string(text))
 }

@@ -1,3 +1,126 @@
 package httpadapter
 
-type routes struct{}
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/seed-6b5e302b/samekey/replaysemantics"
+)
+
+// routes finds the row of a request by method and path. A literal segment wins
+// over a parameter, from left to right.
+type routes struct{ methods map[string]*route }
+
+type route struct {
+	literal   map[string]*route
+	parameter *route
+	row       *replaysemantics.Operation
+}
+
+// newRoutes returns the rows' table, and what is wrong with their paths.
+func newRoutes(rows []replaysemantics.Operation) (*routes, []error) {
+	t := &routes{methods: make(map[string]*route)}
+	var problems []error
+	for _, row := range rows {
+		if err := t.add(row); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return t, problems
+}
+
+func (t *routes) add(row replaysemantics.Operation) error {
+	if !strings.HasPrefix(row.Path, "/") || strings.ContainsAny(row.Path, "?# ") {
+		return fmt.Errorf("operation %s: the path %q is no path below the base URL", row.Name, row.Path)
+	}
+	if t.methods[row.Method] == nil {
+		t.methods[row.Method] = &route{}
+	}
+	at := t.methods[row.Method]
+	for segment := range strings.SplitSeq(row.Path[1:], "/") {
+		if !isParameter(segment) && strings.ContainsAny(segment, "{}") {
+			return fmt.Errorf("operation %s: in the path %q a {…} is not a whole segment", row.Name, row.Path)
+		}
+		at = at.step(segment)
+	}
+	if at.row != nil {
+		return fmt.Errorf("operations %s and %s have one route", at.row.Name, row.Name)
+	}
+	at.row = &row
+	return nil
+}
+
+func (r *route) step(segment string) *route {
+	if isParameter(segment) {
+		if r.parameter == nil {
+			r.parameter = &route{}
+		}
+		return r.parameter
+	}
+	if r.literal == nil {
+		r.literal = make(map[string]*route)
+	}
+	if r.literal[segment] == nil {
+		r.literal[segment] = &route{}
+	}
+	return r.literal[segment]
+}
+
+// match returns the row for an escaped path below the base URL. Segments are
+// compared as what they mean: "%72efunds" is "refunds".
+func (t *routes) match(method, path string) (replaysemantics.Operation, bool) {
+	root := t.methods[method]
+	if root == nil || !strings.HasPrefix(path, "/") {
+		return replaysemantics.Operation{}, false
+	}
+	row := root.find(segments(path)[1:])
+	if row == nil {
+		return replaysemantics.Operation{}, false
+	}
+	return *row, true
+}
+
+func (r *route) find(segments []string) *replaysemantics.Operation {
+	if len(segments) == 0 {
+		return r.row
+	}
+	if next := r.literal[segments[0]]; next != nil {
+		if row := next.find(segments[1:]); row != nil {
+			return row
+		}
+	}
+	if r.parameter != nil && segments[0] != "" {
+		return r.parameter.find(segments[1:])
+	}
+	return nil
+}
+
+// follows reports whether an escaped path is one of the template's.
+func follows(template, path string) bool {
+	t, p := strings.Split(template, "/"), segments(path)
+	if len(t) != len(p) {
+		return false
+	}
+	for i, segment := range t {
+		if segment != p[i] && (!isParameter(segment) || p[i] == "") {
+			return false
+		}
+	}
+	return true
+}
+
+// segments are an escaped path's steps, unescaped.
+func segments(path string) []string {
+	steps := strings.Split(path, "/")
+	for i, s := range steps {
+		if plain, err := url.PathUnescape(s); err == nil {
+			steps[i] = plain
+		}
+	}
+	return steps
+}
+
+func isParameter(segment string) bool {
+	return len(segment) > 2 && segment[0] == '{' && segment[len(segment)-1] == '}'
+}

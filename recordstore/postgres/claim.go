@@ -25,6 +25,7 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 	if err := c.Check(); err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("postgres: claim: %w", err)
 	}
+	c.NotAfter = c.NotAfter.Truncate(time.Microsecond) // what the server compares with
 	var claimed recordstore.Claimed
 	err := s.step(ctx, func() (done bool, err error) {
 		claimed, done, err = s.claimOnce(ctx, c)
@@ -47,7 +48,7 @@ func (s *Store) claimOnce(ctx context.Context, c recordstore.Claim) (recordstore
 	)
 	args := []any{
 		s.clock(), c.ID.Day, c.ID.KeyHash[:], c.Class, c.Fingerprints, c.Derivations, c.SealVersion,
-		c.Holder, timestamp(c.NotAfter), micros(c.Lease), micros(c.Window),
+		c.Holder, timestamp(c.NotAfter), micros(c.Lease), micros(max(c.Window, 0)),
 		c.Derivation, sealed(c.Request), c.Scope[:], c.Provider, c.Account, c.Operation, c.CommandID,
 		int64(c.Replay / time.Microsecond), int64(c.Evidence / time.Microsecond),
 	}

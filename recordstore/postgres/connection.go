@@ -3,6 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,23 +13,18 @@ import (
 )
 
 // broken reports whether err says that a connection went away under a statement,
-// so that a new one may serve it. A server that could not be reached at all is
-// not asked again.
+// so that a new one may serve it. A server that could not be reached at all, and
+// a pool that its owner closed, are not asked again.
 func broken(err error) bool {
-	if err == nil || errors.Is(err, pgx.ErrNoRows) {
-		return false
-	}
 	if _, unreachable := errors.AsType[*pgconn.ConnectError](err); unreachable {
 		return false
 	}
 	if e, said := errors.AsType[*pgconn.PgError](err); said {
-		switch e.Code[:2] {
-		case "08", "57": // connection exception; shutdown, crash, not yet ready
-			return e.Code != "57014" // the statement was cancelled by its own limit
-		}
-		return false
+		// Connection exceptions, and the server's going down or coming up.
+		return strings.HasPrefix(e.Code, "08") || strings.HasPrefix(e.Code, "57P")
 	}
-	return true
+	_, network := errors.AsType[net.Error](err)
+	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // rescue opens a connection beside the pool, as the pool itself would.

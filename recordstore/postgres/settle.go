@@ -11,23 +11,27 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
-// Settle implements recordstore.Store.
+// Settle implements recordstore.Store. Only a settlement that changes nothing
+// needs a second statement, which reads why.
 func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordstore.Record, error) {
 	if err := st.Check(); err != nil {
 		return recordstore.Record{}, fmt.Errorf("postgres: settle: %w", err)
 	}
 	args := append(s.resultArgs(st.ID, st.Result), st.Holder, st.Fence, text(st.Noted))
 	var rec recordstore.Record
-	err := s.step(ctx, func() (bool, error) {
-		now, changed, found, err := s.change(ctx, s.sql.settle, args, st.ID)
-		if err != nil || changed {
-			rec = found
+	err := s.step(ctx, func() (done bool, err error) {
+		var r row
+		err = s.one(ctx, s.sql.settle, args, r.fields())
+		if !errors.Is(err, pgx.ErrNoRows) {
+			rec, _ = r.read(st.ID)
 			return true, err
 		}
-		next, err := recordstore.Settled(found, st, now)
-		rec = found
-		// Where Settled would write, the record changed after it was seen.
-		return err != nil || next.Version == found.Version, err
+		var now time.Time
+		if rec, now, err = s.read(ctx, st.ID); err != nil {
+			return true, err
+		}
+		next, err := recordstore.Settled(rec, st, now)
+		return err != nil || next.Version == rec.Version, err // else it became ours between the two: ask again
 	})
 	if err != nil {
 		return rec, fmt.Errorf("postgres: settle: %w", err)
@@ -39,15 +43,18 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
 	args := s.resultArgs(id, r)
 	var rec recordstore.Record
-	err := s.step(ctx, func() (bool, error) {
-		now, changed, found, err := s.change(ctx, s.sql.report, args, id)
-		if err != nil || changed {
-			rec = found
-			return true, err
+	err := s.step(ctx, func() (done bool, err error) {
+		var (
+			now     time.Time
+			changed bool
+			found   row
+		)
+		if err := s.one(ctx, s.sql.report, args, append([]any{&now, &changed}, found.fields()...)); err != nil {
+			return true, missing(err)
 		}
-		rec = found
-		to, _ := recordstore.ReportMove(found, r.State, now)
-		return to == "", nil // otherwise the record changed after it was seen
+		rec, _ = found.read(id)
+		to, _ := recordstore.ReportMove(rec, r.State, now)
+		return changed || to == "", nil // else it changed after it was seen: ask again
 	})
 	if err != nil {
 		return recordstore.Record{}, fmt.Errorf("postgres: report: %w", err)
@@ -76,16 +83,21 @@ func (s *Store) Renew(ctx context.Context, id recordstore.ID, holder string, fen
 
 // Get implements recordstore.Store.
 func (s *Store) Get(ctx context.Context, id recordstore.ID) (recordstore.Record, time.Time, error) {
+	rec, now, err := s.read(ctx, id)
+	if err != nil {
+		return recordstore.Record{}, time.Time{}, fmt.Errorf("postgres: get: %w", err)
+	}
+	return rec, now, nil
+}
+
+func (s *Store) read(ctx context.Context, id recordstore.ID) (recordstore.Record, time.Time, error) {
 	var (
 		now time.Time
 		r   row
 	)
 	err := s.one(ctx, s.sql.get, []any{s.clock(), id.Day, id.KeyHash[:]}, append([]any{&now}, r.fields()...))
-	if err != nil {
-		return recordstore.Record{}, time.Time{}, fmt.Errorf("postgres: get: %w", missing(err))
-	}
 	rec, _ := r.read(id)
-	return rec, now.UTC(), nil
+	return rec, now.UTC(), missing(err)
 }
 
 // resultArgs are the parameters that settle and report share.
@@ -96,22 +108,6 @@ func (s *Store) resultArgs(id recordstore.ID, r recordstore.Result) []any {
 		number(r.ResponseStatus), sealed(r.ResponseHeader), sealed(r.ResponseBody), number(r.SealVersion),
 		text(r.ExternalRef), text(r.ObjectStatus), text(r.RequestID), micros(max(r.DueIn, 0)),
 	}
-}
-
-// change runs settle or report and returns the clock, whether the record was
-// changed, and the record.
-func (s *Store) change(ctx context.Context, sql string, args []any, id recordstore.ID) (time.Time, bool, recordstore.Record, error) {
-	var (
-		now     time.Time
-		changed bool
-		r       row
-	)
-	err := s.one(ctx, sql, args, append([]any{&now, &changed}, r.fields()...))
-	if err != nil {
-		return time.Time{}, false, recordstore.Record{}, missing(err)
-	}
-	rec, _ := r.read(id)
-	return now.UTC(), changed, rec, nil
 }
 
 // missing gives the absence of a row the contract's name.

@@ -15,10 +15,9 @@ type statements struct {
 }
 
 func statementsFor(schema string) statements {
+	parts := strings.NewReplacer("{result}", result, "{columns}", columns, "{clock}", clock, "{key}", key, "{us}", us)
 	fill := func(sql string) string {
-		return within(schema, strings.NewReplacer(
-			"{columns}", columns, "{result}", result, "{clock}", clock, "{key}", key,
-		).Replace(sql))
+		return within(schema, parts.Replace(parts.Replace(sql))) // parts have parts
 	}
 	return statements{
 		claim: fill(claim), settle: fill(settle), report: fill(report), renew: fill(renew), get: fill(get),
@@ -28,64 +27,60 @@ func statementsFor(schema string) statements {
 const (
 	clock = `SELECT COALESCE($1::timestamptz, clock_timestamp()) AS now`
 	key   = `day = $2::integer AND key_hash = $3::bytea`
+	us    = `interval '1 microsecond'` // durations come as a number of it
 )
 
-// claim always returns one row: the time, the frontier, whether the claim was
-// written or taken, and the record as it then stands, NULLs for none. What it
-// takes is what recordstore.Take would.
-//
-// A record that cannot be taken is read only. DO NOTHING covers the insert that
-// another transaction won after this statement's snapshot: the caller asks again.
+// claim always returns one row: the time, the frontier, whether the claim now
+// holds the record, and the record as it then stands, NULLs for none. It takes
+// what recordstore.Take would: the record as it would stand next is computed from
+// the one that is seen, or from nothing, and written where nobody changed it
+// since. A record that cannot be taken is only read.
 const claim = `
 WITH ledger AS MATERIALIZED (
 	SELECT now, COALESCE((SELECT f.day FROM {schema}.frontier AS f WHERE f.class = $4::text), 0) AS frontier
 	FROM ({clock}) AS clock
 ), seen AS MATERIALIZED (
-	SELECT {columns},
+	SELECT state, fence, version, created_at, window_ends_at, not_after,
 		request_hash = ANY($5::bytea[]) AND derivation = ANY($6::text[]) AND COALESCE(seal_version, 0) <= $7::integer
-		AND CASE state
-			WHEN 'uncertain' THEN true
-			WHEN 'sending' THEN holder <> $8::text AND lease_expires_at <= now
-			WHEN 'planned' THEN COALESCE(now < LEAST(not_after, $9::timestamptz), true)
-			WHEN 'not_executed' THEN COALESCE(now < LEAST(not_after, $9::timestamptz), true)
+		AND CASE
+			WHEN state = 'uncertain' THEN true
+			WHEN state = 'sending' THEN holder <> $8::text AND lease_expires_at <= now
+			WHEN state IN ('planned', 'not_executed') THEN COALESCE(now < LEAST(not_after, $9::timestamptz), true)
 			ELSE false
 		END AS takeable
 	FROM {schema}.record, ledger WHERE {key}
-), written AS (
-	INSERT INTO {schema}.record (day, key_hash, class, request_hash, derivation, seal_version, holder, not_after,
-		request, scope_hash, provider, account, operation, command_id, state, fence, version,
-		created_at, claimed_at, lease_expires_at, window_ends_at, replay_until, evidence_until)
-	SELECT $2::integer, $3::bytea, $4::text, ($5::bytea[])[1], $12::text,
-		CASE WHEN $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) END, $8::text, $9::timestamptz,
-		$13::bytea, $14::bytea, $15::text, $16::text, $17::text, $18::text, 'sending', 1, 1,
-		now, now, now + $10::bigint * interval '1 microsecond', now + $11::bigint * interval '1 microsecond',
-		now + $19::bigint * interval '1 microsecond', now + $20::bigint * interval '1 microsecond'
-	FROM ledger
-	WHERE NOT EXISTS (SELECT FROM seen)
-		AND $2::integer <= date_part('epoch', now) / 86400 + 1
-		AND ($2::integer = 0 OR $2::integer > frontier)
-		AND COALESCE(now < $9::timestamptz, true)
-	ON CONFLICT (day, key_hash) DO NOTHING
-	RETURNING {columns}
-), taken AS (
-	UPDATE {schema}.record AS r SET
-		taken_from = r.state,
-		doubt = r.state NOT IN ('planned', 'not_executed'),
-		window_ends_at = CASE WHEN r.state IN ('planned', 'not_executed')
-			THEN ledger.now + $11::bigint * interval '1 microsecond' ELSE r.window_ends_at END,
-		state = 'sending', holder = $8::text, fence = r.fence + 1, version = r.version + 1,
-		claimed_at = ledger.now, lease_expires_at = ledger.now + $10::bigint * interval '1 microsecond', due_at = NULL,
-		not_after = LEAST(r.not_after, $9::timestamptz),
-		request = COALESCE(r.request, $13::bytea),
-		seal_version = CASE WHEN r.request IS NULL AND $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) ELSE r.seal_version END
-	FROM ledger, (SELECT version AS seen_version FROM seen WHERE takeable) AS seen
-	WHERE {key} AND r.version = seen.seen_version
+), held AS (
+	INSERT INTO {schema}.record AS r (day, key_hash, class, request_hash, derivation, holder,
+		scope_hash, provider, account, operation, command_id, request, seal_version,
+		state, taken_from, doubt, fence, version, created_at, claimed_at, lease_expires_at,
+		window_ends_at, not_after, replay_until, evidence_until)
+	SELECT $2::integer, $3::bytea, $4::text, ($5::bytea[])[1], $12::text, $8::text,
+		$14::bytea, $15::text, $16::text, $17::text, $18::text,
+		$13::bytea, CASE WHEN $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) END,
+		'sending', state, COALESCE(state NOT IN ('planned', 'not_executed'), false),
+		COALESCE(fence, 0) + 1, COALESCE(version, 0) + 1, COALESCE(created_at, now), now, now + {us} * $10::bigint,
+		CASE WHEN state NOT IN ('planned', 'not_executed') THEN window_ends_at ELSE now + {us} * $11::bigint END,
+		LEAST(not_after, $9::timestamptz), now + {us} * $19::bigint, now + {us} * $20::bigint
+	FROM ledger LEFT JOIN seen ON true
+	WHERE CASE WHEN version IS NOT NULL THEN takeable
+		ELSE $2::integer <= date_part('epoch', now) / 86400 + 1
+			AND ($2::integer = 0 OR $2::integer > frontier)
+			AND COALESCE(now < $9::timestamptz, true)
+		END
+	ON CONFLICT (day, key_hash) DO UPDATE SET
+		state = excluded.state, taken_from = excluded.taken_from, doubt = excluded.doubt,
+		holder = excluded.holder, fence = excluded.fence, version = excluded.version,
+		claimed_at = excluded.claimed_at, lease_expires_at = excluded.lease_expires_at,
+		window_ends_at = excluded.window_ends_at, not_after = excluded.not_after, due_at = NULL,
+		request = COALESCE(r.request, excluded.request),
+		seal_version = CASE WHEN r.request IS NULL AND excluded.request IS NOT NULL
+			THEN excluded.seal_version ELSE r.seal_version END
+	WHERE r.version = excluded.version - 1
 	RETURNING {columns}
 )
-SELECT ledger.now, ledger.frontier, COALESCE(held, false), {columns} FROM ledger LEFT JOIN (
-	SELECT true AS held, {columns} FROM written
-	UNION ALL SELECT true, {columns} FROM taken
-	UNION ALL SELECT false, {columns} FROM seen WHERE NOT EXISTS (SELECT FROM taken)
+SELECT ledger.now, ledger.frontier, COALESCE(is_held, false), {columns} FROM ledger LEFT JOIN (
+	SELECT true AS is_held, {columns} FROM held
+	UNION ALL SELECT false, {columns} FROM {schema}.record WHERE {key} AND NOT EXISTS (SELECT FROM held)
 ) AS found ON true`
 
 // result is what a settlement and a report change. Both bring a row move with
@@ -102,20 +97,17 @@ const result = `
 		object_status = COALESCE($14::text, r.object_status),
 		provider_request_id = COALESCE($15::text, r.provider_request_id),
 		answered_at = move.now,
-		due_at = CASE WHEN move.next = 'sending' THEN r.due_at ELSE move.now + $16::bigint * interval '1 microsecond' END,
+		due_at = CASE WHEN move.next = 'sending' THEN r.due_at ELSE move.now + {us} * $16::bigint END,
 		request = CASE WHEN move.next IN ('succeeded', 'refused') THEN NULL ELSE r.request END,
 		version = r.version + 1`
 
+// settle returns no row where it changes nothing.
 const settle = `
-WITH settled AS (
-	UPDATE {schema}.record AS r SET {result}
-	FROM (SELECT now, $4::text AS next FROM ({clock}) AS clock) AS move
-	WHERE {key} AND r.state = 'sending' AND r.holder = $17::text AND r.fence = $18::bigint
-		AND r.noted IS NOT DISTINCT FROM $19::text
-	RETURNING move.now, {columns}
-)
-SELECT now, true, {columns} FROM settled
-UNION ALL SELECT now, false, {columns} FROM {schema}.record, ({clock}) AS clock WHERE {key} AND NOT EXISTS (SELECT FROM settled)`
+UPDATE {schema}.record AS r SET {result}
+FROM (SELECT now, $4::text AS next FROM ({clock}) AS clock) AS move
+WHERE {key} AND r.state = 'sending' AND r.holder = $17::text AND r.fence = $18::bigint
+	AND r.noted IS NOT DISTINCT FROM $19::text
+RETURNING {columns}`
 
 // report moves a record as recordstore.ReportMove says.
 const report = `
@@ -145,8 +137,8 @@ UNION ALL SELECT now, false, {columns} FROM move, {schema}.record WHERE {key} AN
 const renew = `
 WITH renewed AS (
 	UPDATE {schema}.record AS r SET
-		lease_expires_at = GREATEST(r.lease_expires_at, clock.now + $6::bigint * interval '1 microsecond'),
-		due_at = GREATEST(r.lease_expires_at, clock.now + $6::bigint * interval '1 microsecond'),
+		lease_expires_at = GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint),
+		due_at = GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint),
 		version = r.version + 1
 	FROM ({clock}) AS clock
 	WHERE {key} AND r.state = 'sending' AND r.holder = $4::text AND r.fence = $5::bigint AND clock.now < r.lease_expires_at

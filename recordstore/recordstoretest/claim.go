@@ -95,13 +95,12 @@ func claimTakeover(l *ledger) {
 
 func claimWindowClosed(l *ledger) {
 	for n, closed := range []func(*recordstore.Claim){
-		func(c *recordstore.Claim) { c.Window = lease },              // Ends now.
-		func(c *recordstore.Claim) { c.Window = 0 },                  // Never known.
-		func(c *recordstore.Claim) { c.NotAfter = start.Add(lease) }, // The recorded limit has passed.
+		func(c *recordstore.Claim) { c.Window = lease }, // Ends when the lease does.
+		func(c *recordstore.Claim) { c.Window = 0 },     // Never known.
+		func(c *recordstore.Claim) { c.NotAfter = l.clock.Now().Add(lease) },
 	} {
 		c := newClaim(n)
 		closed(&c)
-		l.clock.advance(start.Sub(l.clock.Now()))
 		l.claim(c, recordstore.Send)
 		l.clock.advance(lease)
 		got := l.claim(by(c, "other"), recordstore.Lookup)

@@ -134,7 +134,7 @@ func gridClaim(l *ledger) {
 	wrong := 0
 	for _, m := range all {
 		want, decision := recordstore.Take(m.claim, &m.rec, 0, start)
-		if l.compareClaim(m.about, m.claim, want, decision); l.Failed() {
+		if !l.compareClaim(m.about, m.claim, want, decision) {
 			if wrong++; wrong == enough {
 				return
 			}
@@ -143,22 +143,21 @@ func gridClaim(l *ledger) {
 }
 
 // compareClaim claims and compares answer and stored record with what Take said.
-func (l *ledger) compareClaim(about string, c recordstore.Claim, want recordstore.Record, decision recordstore.Decision) {
+func (l *ledger) compareClaim(about string, c recordstore.Claim, want recordstore.Record, decision recordstore.Decision) bool {
 	l.Helper()
 	got, err := l.Claim(l.Context(), c)
 	if err != nil {
 		l.Errorf("%s: Claim: %v", about, err)
-		return
+		return false
 	}
 	if got.Decision != decision {
 		l.Errorf("%s: decided %q, want %q", about, got.Decision, decision)
+		return false
 	}
-	l.same(about+": returned record", got.Record, want)
 	if want.ID == (recordstore.ID{}) {
-		l.absent(c.ID)
-		return
+		return l.same(about+": returned record", got.Record, want) && l.absent(c.ID)
 	}
-	l.same(about+": stored record", l.stored(c.ID), want)
+	return l.same(about+": returned record", got.Record, want) && l.same(about+": stored record", l.stored(c.ID), want)
 }
 
 func gridNew(l *ledger) {
@@ -272,13 +271,12 @@ func (l *ledger) gridMoves(prepare func(rec *recordstore.Record, pick []int) mov
 	wrong := 0
 	for i, m := range moves {
 		got, err := m.do()
-		if !isErr(err, m.wantErr) {
+		ok := isErr(err, m.wantErr)
+		if !ok {
 			l.Errorf("%s: error is %v, want %v", m.about, err, m.wantErr)
-		} else {
-			l.same(m.about+": returned record", got, m.want)
 		}
-		l.same(m.about+": stored record", l.stored(recs[i].ID), m.want)
-		if l.Failed() {
+		ok = ok && l.same(m.about+": returned record", got, m.want)
+		if !l.same(m.about+": stored record", l.stored(recs[i].ID), m.want) || !ok {
 			if wrong++; wrong == enough {
 				return
 			}

@@ -117,20 +117,25 @@ func (l *ledger) stored(id recordstore.ID) recordstore.Record {
 	return rec
 }
 
-// absent expects that the ledger has no record of id.
-func (l *ledger) absent(id recordstore.ID) {
+// absent expects that the ledger has no record of id, and reports whether it is so.
+func (l *ledger) absent(id recordstore.ID) bool {
 	l.Helper()
-	if _, _, err := l.Get(l.Context(), id); !errors.Is(err, recordstore.ErrNotFound) {
+	_, _, err := l.Get(l.Context(), id)
+	gone := errors.Is(err, recordstore.ErrNotFound)
+	if !gone {
 		l.Errorf("Get: error is %v, want ErrNotFound: nothing should have been written", err)
 	}
+	return gone
 }
 
-// same compares two records field by field.
-func (l *ledger) same(what string, got, want recordstore.Record) {
+// same compares two records field by field and reports whether they are the same.
+func (l *ledger) same(what string, got, want recordstore.Record) bool {
 	l.Helper()
-	if diff := difference(got, want); diff != "" {
+	diff := difference(got, want)
+	if diff != "" {
 		l.Errorf("%s differs: %s", what, diff)
 	}
+	return diff == ""
 }
 
 // difference names the fields in which got is not want, "" for none.

@@ -28,8 +28,11 @@ type exec struct {
 	tx      *fakeprovider.Tx
 	p       params
 	ids     []string
+	path    string
+	account string
 	live    bool
 	version string
+	quiet   bool // publishes no events
 	err     *failure
 }
 
@@ -208,6 +211,9 @@ func (x *exec) store(o object) object {
 
 // emit publishes an event with the object's present state.
 func (x *exec) emit(typ string, o object) {
+	if x.quiet {
+		return
+	}
 	x.tx.Event("evt_"+x.tx.Token(24, base62), typ, encode(o))
 }
 

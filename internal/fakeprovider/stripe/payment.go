@@ -165,7 +165,7 @@ func (x *exec) charge(pi object, pm string) object {
 		"failure_message": nil, "fraud_details": object{}, "invoice": nil, "metadata": maps.Clone(part(pi, "metadata")),
 		"paid": true, "payment_intent": orNull(text(pi, "id")), "payment_method": orNull(pm), "refunded": false,
 		"payment_method_details": object{"type": "card", "card": object{"brand": "visa", "last4": "4242"}},
-		"receipt_email": pi["receipt_email"], "receipt_number": nil, "receipt_url": nil, "status": "succeeded",
+		"receipt_email":          pi["receipt_email"], "receipt_number": nil, "receipt_url": nil, "status": "succeeded",
 		"transfer_group": pi["transfer_group"], "outcome": nil,
 	})
 	return x.store(ch)

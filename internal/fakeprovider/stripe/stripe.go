@@ -208,7 +208,7 @@ func (d *dialect) Execute(tx *fakeprovider.Tx, c *fakeprovider.Call) fakeprovide
 		return d.Refuse(c, fakeprovider.MemoryFull)
 	}
 	x := &exec{d: d, s: d.state(c.Account), tx: tx, p: p.params, ids: p.ids, live: p.live,
-		version: c.Request.Header.Get("Stripe-Version")}
+		path: c.Request.Path, account: c.Account, version: c.Request.Header.Get("Stripe-Version")}
 	o, f := p.route.do(x)
 	if f != nil {
 		a := f.answer(x)

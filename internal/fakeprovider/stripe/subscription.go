@@ -10,6 +10,7 @@ func subscriptionCreate(x *exec) (object, *failure) {
 	collection := x.oneOf("collection_method", "charge_automatically", "send_invoice")
 	pm, items := x.paymentMethod("default_payment_method"), x.subscriptionItems()
 	trial, trialing := x.number("trial_period_days")
+	atEnd := x.flag("cancel_at_period_end")
 	if len(items) == 0 {
 		x.bad(missing("items"))
 	}
@@ -31,7 +32,7 @@ func subscriptionCreate(x *exec) (object, *failure) {
 	}
 	maps.Copy(o, object{
 		"application": nil, "automatic_tax": object{"enabled": false}, "billing_cycle_anchor": x.now(),
-		"cancel_at": nil, "cancel_at_period_end": x.flag("cancel_at_period_end"), "canceled_at": nil,
+		"cancel_at": nil, "cancel_at_period_end": atEnd, "canceled_at": nil,
 		"cancellation_details": object{"comment": nil, "feedback": nil, "reason": nil}, "collection_method": collection,
 		"currency": items[0]["currency"], "customer": text(customer, "id"), "default_payment_method": orNull(pm),
 		"discounts": []string{}, "ended_at": nil, "items": list("/v1/subscription_items?subscription="+text(o, "id"), items),

@@ -1,0 +1,144 @@
+package outbound_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/recordstore/memory"
+)
+
+func sealKey(id string) outbound.SealKey {
+	return outbound.SealKey{ID: id, Bytes: bytes.Repeat([]byte(id[:1]), 32)}
+}
+
+// R27: what the ledger stores cannot be read, moved or altered.
+func TestSealedFieldsAreBoundToTheirPlace(t *testing.T) {
+	s := outbound.Seal(sealKey("new"), sealKey("old"))
+	sealed, err := s.Encrypt([]byte("amount=100"), []byte("place"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(sealed, []byte("amount")) {
+		t.Error("the sealed bytes show the body")
+	}
+	if got, err := s.Decrypt(sealed, []byte("place")); err != nil || string(got) != "amount=100" {
+		t.Errorf("Decrypt = %q, %v", got, err)
+	}
+	if _, err := s.Decrypt(sealed, []byte("elsewhere")); err == nil {
+		t.Error("a sealed field opened in another place")
+	}
+	for i := range sealed {
+		bad := bytes.Clone(sealed)
+		bad[i] ^= 1
+		if _, err := s.Decrypt(bad, []byte("place")); err == nil {
+			t.Errorf("opened with byte %d altered", i)
+		}
+		if _, err := s.Decrypt(sealed[:i], []byte("place")); err == nil {
+			t.Errorf("opened when cut at byte %d", i)
+		}
+	}
+	if again, _ := s.Encrypt([]byte("amount=100"), []byte("place")); bytes.Equal(again, sealed) {
+		t.Error("two seals of one body are equal: a nonce was used twice")
+	}
+}
+
+// Old seal keys open old bodies; a missing one degrades and is no failure.
+func TestSealKeysRotate(t *testing.T) {
+	ledger := memory.New(nil)
+	do := func(bodies outbound.Sealer) (*outbound.Reply, error) {
+		return client(t, &scripted{answer: always(paid)}, ledger, &outbound.Options{Bodies: bodies}).Do(t.Context(), pay("c1", "pay.stored"))
+	}
+	if _, err := do(outbound.Seal(sealKey("old"))); err != nil {
+		t.Fatal(err)
+	}
+	r, err := do(outbound.Seal(sealKey("new"), sealKey("old")))
+	wantReply(t, r, err, outbound.OriginalReplay, outbound.FromLedger)
+	if string(r.Body) != string(paid.Answer.Body) {
+		t.Errorf("body %q", r.Body)
+	}
+	r, err = do(outbound.Seal(sealKey("new"))) // the look-up is not scripted, and fails
+	wantReply(t, r, err, "", outbound.FromLedger)
+	if r.ExternalRef != "re_1" || r.StatusCode != 0 || r.Body != nil {
+		t.Errorf("got %+v, want the external reference and no answer", r)
+	}
+}
+
+// A replay without its body is looked up, and says so.
+func TestNoBodiesMeansLookup(t *testing.T) {
+	a := &scripted{answer: always(paid), find: func(l *outbound.Lookup) (outbound.Finding, error) {
+		if l.ExternalRef != "re_1" {
+			return outbound.Finding{}, errors.New("the look-up lacks the external reference")
+		}
+		return outbound.Finding{Effect: outbound.EffectApplied, ExternalRef: "re_1", Answer: &outbound.Answer{Status: 200, Body: []byte("now")}}, nil
+	}}
+	c := client(t, a, memory.New(nil), &outbound.Options{Bodies: outbound.NoBodies()})
+	if _, err := c.Do(t.Context(), pay("c1", "pay.stored")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Do(t.Context(), pay("c1", "pay.stored"))
+	wantReply(t, r, err, outbound.LatestStatus, outbound.FromProvider)
+	if string(r.Body) != "now" || r.AsOf.IsZero() || len(a.deliveries()) != 1 {
+		t.Errorf("got %+v after %d deliveries", r, len(a.deliveries()))
+	}
+}
+
+// A request that fills a sensitive field is stored in no form, nor is its answer.
+func TestSensitiveRequestsAreNeverStored(t *testing.T) {
+	ledger := &keeping{Store: memory.New(nil)}
+	c := client(t, &scripted{answer: always(paid), sensitive: true}, ledger, nil)
+	if _, err := c.Do(t.Context(), pay("c1", "pay.stored")); err != nil {
+		t.Fatal(err)
+	}
+	if dump := fmt.Sprintf("%+v", ledger.Last(t)); strings.Contains(dump, "Request:[") && !strings.Contains(dump, "Request:[]") || ledger.Last(t).ResponseBody != nil {
+		t.Errorf("the record holds %s", dump)
+	}
+	if ledger.request != nil {
+		t.Errorf("the claim carried %q", ledger.request)
+	}
+}
+
+func TestSealKeysPrintNoBytes(t *testing.T) {
+	k := outbound.SealKey{ID: "2026", Bytes: []byte(strings.Repeat("s3cr3t!!", 4))}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+		if got := fmt.Sprintf(verb, k); strings.Contains(got, "s3cr3t") || strings.Contains(got, "733363") {
+			t.Errorf("%s prints %s", verb, got)
+		}
+	}
+}
+
+func TestBadSealers(t *testing.T) {
+	durable := durableMemory{memory.New(nil)}
+	for why, tt := range map[string]struct {
+		ledger recordstore.Store
+		bodies outbound.Sealer
+		want   string
+	}{
+		"no decision on a durable ledger": {durable, nil, "decision about bodies"},
+		"a short key":                     {memory.New(nil), outbound.Seal(outbound.SealKey{ID: "a", Bytes: []byte("short")}), "32 bytes"},
+		"a key without ID":                {memory.New(nil), outbound.Seal(outbound.SealKey{Bytes: make([]byte, 32)}), "ID"},
+		"one ID twice":                    {memory.New(nil), outbound.Seal(sealKey("a"), sealKey("a")), "two SealKeys"},
+		"a sealer that cannot open":       {memory.New(nil), oneWay{}, "does not open"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			_, err := outbound.New(&scripted{}, tt.ledger, &outbound.Options{Bodies: tt.bodies})
+			wantError(t, err, outbound.ErrInvalid, outbound.EffectUnknown, false)
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%q does not say %q", err, tt.want)
+			}
+		})
+	}
+}
+
+type durableMemory struct{ *memory.Store }
+
+func (durableMemory) Durable() bool { return true }
+
+type oneWay struct{}
+
+func (oneWay) Encrypt(b, _ []byte) ([]byte, error) { return append([]byte("x"), b...), nil }
+func (oneWay) Decrypt(b, _ []byte) ([]byte, error) { return b, nil }

@@ -1,0 +1,152 @@
+package paypal
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/seed-6b5e302b/samekey/outbound"
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
+)
+
+// payout follows the link that PayPal gives with the refusal of a batch id that
+// was accepted before.
+func (s search) payout(ctx context.Context) (outbound.Finding, error) {
+	var answer any
+	if s.Answer == nil || json.Unmarshal(s.Answer.Body, &answer) != nil {
+		return outbound.Finding{}, nil
+	}
+	id := payoutLink(answer)
+	if id == "" {
+		return outbound.Finding{}, nil
+	}
+	return s.payoutBatch(ctx, id)
+}
+
+// payoutLink is the id of the batch that an error links to, wherever it holds
+// the link. Only the id is used: an answer does not choose where credentials go.
+func payoutLink(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		if href, ok := v["href"].(string); ok {
+			if id := pathID("/v1/payments/payouts/{id}", href); id != "" {
+				return id
+			}
+		}
+		for _, member := range v {
+			if id := payoutLink(member); id != "" {
+				return id
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if id := payoutLink(element); id != "" {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+// payoutBatch reads a batch, which counts only if it carries this command's key,
+// and answers as the create does: the header without the items.
+func (s search) payoutBatch(ctx context.Context, id string) (outbound.Finding, error) {
+	var parts struct {
+		Header json.RawMessage `json:"batch_header"`
+		Links  json.RawMessage `json:"links,omitempty"`
+	}
+	x, err := s.read(ctx, "/v1/payments/payouts/"+id, &parts)
+	if err != nil {
+		return outbound.Finding{}, err
+	}
+	created, err := json.Marshal(parts)
+	if err != nil {
+		return outbound.Finding{}, err
+	}
+	var b batch
+	if err := json.Unmarshal(created, &b); err != nil || b.Header.ID == "" {
+		return outbound.Finding{}, errUnreadable
+	}
+	if s.Key.IsZero() || b.Header.SenderBatchHeader.SenderBatchID != s.Key.Raw() {
+		return outbound.Finding{}, nil
+	}
+	f := found(x, rs.ByLookup, b.result(), created)
+	f.Answer.Status = http.StatusCreated
+	return f, nil
+}
+
+// byReference reads the object that an earlier answer named.
+func (s search) byReference(ctx context.Context) (outbound.Finding, error) {
+	if !idForm.MatchString(s.ExternalRef) {
+		return outbound.Finding{}, nil
+	}
+	switch s.Operation.Name {
+	case payoutCreate.Name:
+		return s.payoutBatch(ctx, s.ExternalRef)
+	case orderCapture.Name:
+		return s.orderHolding(ctx, "/v2/payments/captures/", (*order).captures)
+	case orderAuthorize.Name:
+		return s.orderHolding(ctx, "/v2/payments/authorizations/", (*order).authorizations)
+	}
+	path := collection(s.Operation.Name)
+	if path == "" {
+		return outbound.Finding{}, nil
+	}
+	var o object
+	x, err := s.read(ctx, path+s.ExternalRef, &o)
+	if err != nil {
+		return outbound.Finding{}, err
+	}
+	r, err := readResult(s.Operation.Name, x.Body)
+	if err != nil || o.ID != s.ExternalRef {
+		return outbound.Finding{}, err
+	}
+	return found(x, rs.ByLookup, r, x.Body), nil
+}
+
+// orderHolding reads the order of a payment that an earlier answer named.
+func (s search) orderHolding(ctx context.Context, path string, list func(*order) []object) (outbound.Finding, error) {
+	var payment object
+	x, err := s.read(ctx, path+s.ExternalRef, &payment)
+	if err != nil {
+		return outbound.Finding{}, err
+	}
+	o, err := s.orderOf(ctx, &payment)
+	if err != nil || o == nil {
+		return outbound.Finding{}, err
+	}
+	for _, p := range list(o) {
+		if p.ID == s.ExternalRef {
+			r := o.result(s.Operation.Name)
+			return found(x, rs.ByLookup, r, o.raw), nil
+		}
+	}
+	return outbound.Finding{}, nil
+}
+
+// collection is where an operation's objects are read by id.
+func collection(operation string) string {
+	switch operation {
+	case orderCreate.Name:
+		return "/v2/checkout/orders/"
+	case authorizationCapture.Name:
+		return "/v2/payments/captures/"
+	case authorizationReauthorize.Name:
+		return "/v2/payments/authorizations/"
+	case captureRefund.Name:
+		return "/v2/payments/refunds/"
+	case subscriptionCreate.Name:
+		return "/v1/billing/subscriptions/"
+	case planCreate.Name:
+		return "/v1/billing/plans/"
+	case productCreate.Name:
+		return "/v1/catalogs/products/"
+	case setupTokenCreate.Name:
+		return "/v3/vault/setup-tokens/"
+	case paymentTokenCreate.Name:
+		return "/v3/vault/payment-tokens/"
+	case invoiceCreate.Name:
+		return "/v2/invoicing/invoices/"
+	}
+	return ""
+}

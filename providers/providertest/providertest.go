@@ -1,0 +1,214 @@
+// Package providertest holds fakes of providers for tests: of services that use
+// samekey, and of adapters. A fake behaves as the provider's documentation says
+// about keys (windows, conflicts, replays), holds real object state, loses
+// answers on demand, and counts what really happened:
+//
+//	fake := providertest.Stripe(t, nil)
+//	charge := fake.Seed(providertest.Charge{Amount: 1250, Currency: "eur"})
+//	fake.Inject(providertest.Fault{Kind: providertest.DropAfterApply, Operation: "refund.create"})
+//	// … refund charge through the code under test, which speaks to fake.URL …
+//	if got := fake.Effects("refund.create"); got != 1 {
+//		t.Errorf("effects = %d, want 1", got)
+//	}
+//
+// Operations have the names of samekey's tables: "payment_intent.capture".
+// It is for tests; nothing in production should import it.
+package providertest
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
+	"github.com/seed-6b5e302b/samekey/internal/fakeprovider/stripe"
+)
+
+// Options are a fake's settings. A nil *Options means the defaults.
+type Options struct {
+	// InMemory serves over an in-memory network, so that the clock of
+	// testing/synctest can move; only Client and Transport reach it. Defaults to
+	// a socket of the loopback interface.
+	InMemory bool
+	// Lenient accepts parameters that the operation does not have. Defaults to
+	// refusing them as the provider does.
+	Lenient bool
+	// Seed makes chances and object ids repeatable. Defaults to 1.
+	Seed uint64
+	// Stripe decides what is not known of the real Stripe.
+	Stripe StripeUnknowns
+}
+
+// StripeUnknowns are questions that Stripe's documentation leaves open. Each
+// field's zero value is the cautious answer; a test may try the other one.
+type StripeUnknowns struct {
+	// KeysAcrossAccounts makes one key of the same key under two accounts or
+	// modes. Defaults to separate keys.
+	KeysAcrossAccounts bool
+	// KeepNotFound makes a v1 key remember a 404. Defaults to running again.
+	KeepNotFound bool
+	// V2ReplayHeader puts Idempotent-Replayed on v2 replays. Defaults to none.
+	V2ReplayHeader bool
+	// V2IgnoresBody makes v2 answer a repeated key whatever the parameters are.
+	// Defaults to refusing other parameters.
+	V2IgnoresBody bool
+	// SearchLag is how old an object must be before a search finds it. Defaults
+	// to one minute; negative is none.
+	SearchLag time.Duration
+}
+
+// Fake is a provider. It is safe for concurrent use and closed with the test.
+type Fake struct {
+	// URL is the base URL, without a slash at the end.
+	URL string
+
+	tb     testing.TB
+	engine *fakeprovider.Fake
+	server *fakeprovider.Server
+}
+
+// Stripe starts a fake of Stripe's API v1 and v2. It accepts every secret or
+// restricted key ("sk_test_…", "rk_live_…").
+func Stripe(tb testing.TB, opts *Options) *Fake {
+	tb.Helper()
+	o := valueOf(opts)
+	return start(tb, o, stripe.New(stripe.Config{
+		Lenient:            o.Lenient,
+		KeysAcrossAccounts: o.Stripe.KeysAcrossAccounts,
+		KeepNotFound:       o.Stripe.KeepNotFound,
+		V2ReplayHeader:     o.Stripe.V2ReplayHeader,
+		V2IgnoresBody:      o.Stripe.V2IgnoresBody,
+		SearchLag:          o.Stripe.SearchLag,
+	}))
+}
+
+func valueOf(opts *Options) Options {
+	if opts == nil {
+		return Options{}
+	}
+	return *opts
+}
+
+func start(tb testing.TB, o Options, dialect func() fakeprovider.Dialect) *Fake {
+	tb.Helper()
+	engine := fakeprovider.New(dialect, &fakeprovider.Options{Seed: o.Seed})
+	f := &Fake{tb: tb, engine: engine}
+	if o.InMemory {
+		f.server = fakeprovider.InMemory(engine)
+	} else {
+		server, err := fakeprovider.Listen(engine)
+		if err != nil {
+			tb.Fatalf("providertest: cannot listen on the loopback interface: %v", err)
+		}
+		f.server = server
+	}
+	f.URL = f.server.URL
+	tb.Cleanup(f.server.Close)
+	return f
+}
+
+// Transport returns a new transport that reaches the fake over connections of
+// its own. They are closed with the test.
+func (f *Fake) Transport() http.RoundTripper { return f.server.Transport() }
+
+// Client returns a new client over a Transport, with no timeout.
+func (f *Fake) Client() *http.Client { return &http.Client{Transport: f.Transport()} }
+
+// Handler returns the fake as a handler, for a server of the test's own. There
+// ResetReused never strikes.
+func (f *Fake) Handler() http.Handler { return f.engine }
+
+// Advance moves the provider's clock forward: keys run out, and waits whose
+// Delay has passed end.
+func (f *Fake) Advance(d time.Duration) { f.engine.Advance(d) }
+
+// Now is the provider's clock.
+func (f *Fake) Now() time.Time { return f.engine.Now() }
+
+// Reset forgets objects, keys, faults, effects, requests and the clock's offset.
+func (f *Fake) Reset() { f.engine.Reset() }
+
+// Effects returns how many effects operation really had; "" counts all. A
+// decline or a refusal has none, whatever object remains.
+func (f *Fake) Effects(operation string) int { return f.engine.Effects(operation) }
+
+// EffectsOfKey returns how many effects a raw key had.
+func (f *Fake) EffectsOfKey(key string) int { return f.engine.EffectsOfKey(key) }
+
+// Duplicates returns how many effects there were beyond the first of one
+// operation under one key.
+func (f *Fake) Duplicates() int { return f.engine.Report().Duplicates }
+
+// Request is a request as the provider saw it. It holds no key and no body.
+type Request struct {
+	At        time.Time // on the provider's clock
+	Method    string
+	Path      string
+	Operation string   // "" for an unknown route
+	KeyHash   [32]byte // SHA-256 of the raw key; zero for none
+	BodyHash  [32]byte // SHA-256 of the body's bytes
+	Delivery  int      // 1 for the first request with this key; 0 without a key
+	RequestID string   // the provider's own id, as in its answer
+	Status    int      // of the answer; 0 for a dropped connection, or not yet
+	Replayed  bool     // the answer came from the key, not from an execution
+	Fault     Kind     // what went wrong, "" for nothing
+}
+
+// Requests returns the last requests of operation, oldest first; "" returns
+// all. The last 20,000 are kept.
+func (f *Fake) Requests(operation string) []Request {
+	log := f.engine.Requests(operation)
+	out := make([]Request, len(log))
+	for i, e := range log {
+		out[i] = Request{At: e.At, Method: e.Method, Path: e.Path, Operation: e.Operation, KeyHash: e.KeyHash,
+			BodyHash: e.BodyHash, Delivery: e.Delivery, RequestID: e.RequestID, Status: e.Status,
+			Replayed: e.Replayed, Fault: Kind(e.Fault)}
+	}
+	return out
+}
+
+// Seed puts object in place and returns its id. It has no effect in the ledger.
+// The types of this package that say "seeds" can be given, each to its provider.
+func (f *Fake) Seed(object any) string {
+	f.tb.Helper()
+	id, err := f.engine.Seed(internal(object))
+	if err != nil {
+		f.tb.Fatalf("providertest: %v", err)
+	}
+	return id
+}
+
+// awaitLimit ends a test that waits for what never comes.
+const awaitLimit = 30 * time.Second
+
+// AwaitRequests blocks until n requests of operation ("" for all) have arrived
+// since the fake started. It fails the test after 30 s; call it from the test's
+// goroutine.
+func (f *Fake) AwaitRequests(operation string, n int) {
+	f.tb.Helper()
+	f.await(operation, "requests", func(s fakeprovider.Snapshot) bool { return s.Arrived >= n })
+}
+
+// AwaitEffects blocks until operation ("" for all) has had n effects, as a late
+// one may be on its way. Otherwise like AwaitRequests.
+func (f *Fake) AwaitEffects(operation string, n int) {
+	f.tb.Helper()
+	f.await(operation, "effects", func(s fakeprovider.Snapshot) bool { return s.Effects >= n })
+}
+
+// AwaitHeld blocks until n requests and late effects are being held by Hang,
+// SlowApply or LateApply. Otherwise like AwaitRequests.
+func (f *Fake) AwaitHeld(n int) {
+	f.tb.Helper()
+	f.await("", "held requests", func(s fakeprovider.Snapshot) bool { return s.Held >= n })
+}
+
+func (f *Fake) await(operation, what string, done func(fakeprovider.Snapshot) bool) {
+	f.tb.Helper()
+	ctx, cancel := context.WithTimeout(f.tb.Context(), awaitLimit)
+	defer cancel()
+	if err := f.engine.Await(ctx, operation, done); err != nil {
+		f.tb.Fatalf("providertest: waiting for %s of %q: %v", what, operation, err)
+	}
+}

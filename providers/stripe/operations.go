@@ -1,0 +1,196 @@
+package stripe
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
+)
+
+// How long Stripe keeps a key at least.
+const (
+	windowV1 = 24 * time.Hour
+	windowV2 = 30 * 24 * time.Hour
+)
+
+// meterIdentifierMax is the longest identifier of a meter event.
+const meterIdentifierMax = 100
+
+// The metadata entries that hold the mark. An operation on an existing object
+// has an entry of its own: overwriting the one of the object's creation would
+// make a search for the creation find nothing.
+const (
+	onCreated = "samekey_command"
+	onCapture = "samekey_capture"
+	onUpdate  = "samekey_update"
+	noMark    = ""
+)
+
+// row is one line of the tables below.
+type row struct {
+	name   string
+	class  rs.Class
+	path   string
+	mark   string // The metadata entry for the mark.
+	lookup string // How the effect is found when the answer is lost.
+	page   string // The operation's page below https://docs.stripe.com/api.
+	again  string // What a resend does once the key is pruned.
+}
+
+// What a resend does after the key was pruned, where rows share it.
+const (
+	guarded = "nothing: the object's state refuses it"
+	unkeyed = "nothing: the object's state refuses it; there is no key"
+)
+
+// formRows are the operations of API v1 that take a key.
+var formRows = []row{
+	{"payment_intent.create", rs.Money, "/v1/payment_intents", onCreated, "list by customer and created, compare the mark", "/payment_intents/create", "second charge"},
+	{"payment_intent.confirm", rs.Money, "/v1/payment_intents/{id}/confirm", noMark, "GET by id", "/payment_intents/confirm", guarded},
+	{"payment_intent.capture", rs.Money, "/v1/payment_intents/{id}/capture", onCapture, "GET by id, compare the mark", "/payment_intents/capture", guarded + "; a multi-capture is not guarded"},
+	{"payment_intent.cancel", rs.Object, "/v1/payment_intents/{id}/cancel", noMark, "GET by id", "/payment_intents/cancel", guarded},
+
+	{"refund.create", rs.Money, "/v1/refunds", onCreated, "list by charge or payment_intent and created, compare the mark", "/refunds/create", "a full refund is refused, a partial one refunds again"},
+
+	{"setup_intent.create", rs.Object, "/v1/setup_intents", onCreated, "list by customer and created, compare the mark", "/setup_intents/create", "second setup intent"},
+	{"setup_intent.confirm", rs.Object, "/v1/setup_intents/{id}/confirm", noMark, "GET by id", "/setup_intents/confirm", guarded},
+	{"setup_intent.cancel", rs.Object, "/v1/setup_intents/{id}/cancel", noMark, "GET by id", "/setup_intents/cancel", guarded},
+
+	{"customer.create", rs.Object, "/v1/customers", onCreated, "list by email and created, compare the mark", "/customers/create", "duplicate customer"},
+	{"customer_balance_transaction.create", rs.Money, "/v1/customers/{id}/balance_transactions", onCreated, "list by created, compare the mark", "/customer_balance_transactions/create", "double credit"},
+
+	{"checkout_session.create", rs.Object, "/v1/checkout/sessions", onCreated, "list by customer or payment_intent and created, compare the mark", "/checkout/sessions/create", "second session"},
+	{"checkout_session.expire", rs.Object, "/v1/checkout/sessions/{id}/expire", noMark, "GET by id", "/checkout/sessions/expire", guarded},
+
+	{"subscription.create", rs.Money, "/v1/subscriptions", onCreated, "list by customer, price and created, compare the mark", "/subscriptions/create", "second subscription"},
+	{"subscription.update", rs.Money, "/v1/subscriptions/{id}", onUpdate, "GET by id, compare the mark", "/subscriptions/update", "the same update again, with its prorations"},
+
+	{"invoice.create", rs.Object, "/v1/invoices", onCreated, "list by customer and created, compare the mark", "/invoices/create", "second draft"},
+	{"invoice.finalize", rs.Money, "/v1/invoices/{id}/finalize", noMark, "GET by id", "/invoices/finalize", guarded},
+	{"invoice.pay", rs.Money, "/v1/invoices/{id}/pay", noMark, "GET by id", "/invoices/pay", guarded},
+	{"invoice.void", rs.Object, "/v1/invoices/{id}/void", noMark, "GET by id", "/invoices/void", guarded},
+	{"invoice.send", rs.Notification, "/v1/invoices/{id}/send", noMark, "scan events for the key", "/invoices/send", "second e-mail"},
+	{"invoice_item.create", rs.Money, "/v1/invoiceitems", onCreated, "list by customer or invoice and created, compare the mark", "/invoiceitems/create", "duplicate line"},
+	{"credit_note.create", rs.Money, "/v1/credit_notes", onCreated, "list by invoice and created, compare the mark", "/credit_notes/create", "second note"},
+
+	{"transfer.create", rs.Money, "/v1/transfers", onCreated, "list by transfer_group or destination and created, compare the mark", "/transfers/create", "second transfer"},
+	{"transfer_reversal.create", rs.Money, "/v1/transfers/{id}/reversals", onCreated, "list the transfer's reversals, compare the mark", "/transfer_reversals/create", "second reversal"},
+
+	{"payout.create", rs.Money, "/v1/payouts", onCreated, "list by destination and created, compare the mark", "/payouts/create", "second payout"},
+	{"payout.cancel", rs.Object, "/v1/payouts/{id}/cancel", noMark, "GET by id", "/payouts/cancel", guarded},
+	{"payout.reverse", rs.Money, "/v1/payouts/{id}/reverse", onCreated, "list payouts by created, compare the mark", "/payouts/reverse", guarded},
+
+	// Usage is reported by the million, and its identifier is the key once more.
+	{"meter_event.create", rs.Object, "/v1/billing/meter_events", noMark, "", "/billing/meter-event/create", "refused while Stripe knows the identifier, at least 24 h"},
+}
+
+// deleteRows are the operations of API v1 that delete: Stripe takes no key for
+// them, and their state guards them.
+var deleteRows = []row{
+	{"subscription.cancel", rs.Object, "/v1/subscriptions/{id}", noMark, "GET by id", "/subscriptions/cancel", unkeyed},
+}
+
+// jsonRows are the operations of API v2.
+var jsonRows = []row{
+	{"v2.account.create", rs.Object, "/v2/core/accounts", onCreated, "list, compare the mark", "/v2/core/accounts/create", "second account"},
+	{"v2.account.update", rs.Object, "/v2/core/accounts/{id}", onUpdate, "GET by id, compare the mark", "/v2/core/accounts/update", "the same update again"},
+	{"v2.account.close", rs.Object, "/v2/core/accounts/{id}/close", noMark, "GET by id", "/v2/core/accounts/close", guarded},
+	{"v2.event_destination.create", rs.Object, "/v2/core/event_destinations", onCreated, "list, compare the mark", "/v2/core/event_destinations/create", "second event destination"},
+	{"v2.event_destination.update", rs.Object, "/v2/core/event_destinations/{id}", onUpdate, "GET by id, compare the mark", "/v2/core/event_destinations/update", "the same update again"},
+}
+
+var jsonDeleteRows = []row{
+	{"v2.event_destination.delete", rs.Object, "/v2/core/event_destinations/{id}", noMark, "GET by id: gone", "/v2/core/event_destinations/delete", guarded},
+}
+
+// Operations returns the table of everything that this package can call, with
+// the sources of what it states. The caller owns the slice.
+func Operations() []rs.Operation {
+	var all []rs.Operation
+	for _, r := range formRows {
+		all = append(all, r.form())
+	}
+	for _, r := range deleteRows {
+		all = append(all, r.formDelete())
+	}
+	for _, r := range jsonRows {
+		all = append(all, r.json(http.MethodPost))
+	}
+	for _, r := range jsonDeleteRows {
+		all = append(all, r.json(http.MethodDelete))
+	}
+	return all
+}
+
+// operations finds a row by name, for the functions that make calls.
+var operations = func() map[string]rs.Operation {
+	m := make(map[string]rs.Operation)
+	for _, op := range Operations() {
+		m[op.Name] = op
+	}
+	return m
+}()
+
+func (r row) form() rs.Operation {
+	op := rs.Operation{
+		Name: r.name, Class: r.class, Method: http.MethodPost, Path: r.path, Lookup: r.lookup,
+		Keys:     []rs.Place{rs.Header("Idempotency-Key")},
+		Window:   windowV1,
+		Resend:   rs.Original,
+		Failures: rs.Stored,
+		// A card number in any request is kept out of the ledger, since Stripe
+		// refuses unknown parameters only after the request was stored.
+		Sensitive: cardNumbers(), Codes: cardCodes(),
+		Facts: append(factsV1(), r.facts()...),
+	}
+	if r.mark != noMark {
+		op.Marks = []rs.Place{rs.Form("metadata[" + r.mark + "]")}
+	}
+	if r.name == "meter_event.create" {
+		op.Keys = append(op.Keys, rs.Form("identifier"))
+		op.KeyMax = meterIdentifierMax
+	}
+	return op
+}
+
+func (r row) formDelete() rs.Operation {
+	return rs.Operation{
+		Name: r.name, Class: r.class, Method: http.MethodDelete, Path: r.path, Lookup: r.lookup,
+		ResendAfterAbsence: true,
+		Facts:              append(factsDelete(), r.facts()...),
+	}
+}
+
+func (r row) json(method string) rs.Operation {
+	op := rs.Operation{
+		Name: r.name, Class: r.class, Method: method, Path: r.path, Lookup: r.lookup,
+		Keys:     []rs.Place{rs.Header("Idempotency-Key")},
+		Window:   windowV2,
+		Resend:   rs.LatestOrRunAgain,
+		Failures: rs.RunAgain,
+		Facts:    append(factsV2(), r.facts()...),
+	}
+	if r.mark != noMark {
+		op.Marks = []rs.Place{rs.JSON("/metadata/" + r.mark)}
+	}
+	return op
+}
+
+// cardHolders are the parameters that may hold raw card data.
+var cardHolders = []string{"card", "source", "payment_method_data[card]"}
+
+func cardNumbers() []rs.Place { return fieldsOf(cardHolders, "[number]") }
+func cardCodes() []rs.Place   { return fieldsOf(cardHolders, "[cvc]") }
+
+func fieldsOf(holders []string, field string) []rs.Place {
+	places := make([]rs.Place, len(holders))
+	for i, h := range holders {
+		places[i] = rs.Form(h + field)
+	}
+	return slices.Clip(places)
+}
+
+// isV2 reports whether an operation belongs to API v2.
+func isV2(op rs.Operation) bool { return strings.HasPrefix(op.Path, "/v2/") }

@@ -1,0 +1,145 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// claimSQL inserts the record or takes it, as recordstore.Take decides. It returns
+// the record where it did, and no row where it did not, also for a claim that
+// already holds. r is the record found, excluded the one that would be new.
+const claimSQL = `
+WITH clock(now) AS (SELECT ` + nowSQL + `)
+INSERT INTO samekey_records AS r (` + columns + `)
+SELECT :day, :key_hash, :scope_hash, :provider, :account, :operation, :command_id, :class, :derivation, :request_hash,
+	'sending', 0, '', '', '', '', :holder, 1, now, now + :lease,
+	0, CASE WHEN :window > 0 THEN now + :window END, CASE WHEN :request IS NULL THEN 0 ELSE :seal_version END, 0, '', '', '',
+	'', NULL, NULL, 0, :not_after, now + :replay, now + :evidence, NULL, now,
+	1, :request, NULL, NULL
+FROM clock
+WHERE EXISTS (SELECT 1 FROM samekey_records WHERE day = :day AND key_hash = :key_hash)
+	OR :day <= now / 86400000000 + 1
+	AND (:day = 0 OR :day > coalesce((SELECT f.day FROM samekey_frontier AS f WHERE f.class = :class), 0))
+	AND (:not_after IS NULL OR now < :not_after)
+ON CONFLICT (day, key_hash) DO UPDATE SET
+	taken_from = r.state,
+	doubt = r.state IN ('sending', 'uncertain'),
+	window_ends_at = CASE WHEN r.state IN ('planned', 'not_executed') THEN excluded.window_ends_at ELSE r.window_ends_at END,
+	state = 'sending',
+	holder = excluded.holder,
+	fence = r.fence + 1,
+	version = r.version + 1,
+	claimed_at = excluded.claimed_at,
+	lease_expires_at = excluded.lease_expires_at,
+	due_at = NULL,
+	not_after = ` + earliestNotAfter + `,
+	seal_version = CASE WHEN r.request IS NULL AND :request IS NOT NULL THEN :seal_version ELSE r.seal_version END,
+	request = coalesce(r.request, excluded.request)
+WHERE hex(r.request_hash) IN (SELECT value FROM json_each(:request_hashes))
+	AND r.derivation IN (SELECT value FROM json_each(:derivations))
+	AND r.seal_version <= :seal_version
+	AND (r.state = 'uncertain'
+		OR r.state = 'sending' AND r.holder <> :holder AND r.lease_expires_at <= excluded.claimed_at
+		OR r.state IN ('planned', 'not_executed') AND coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1))
+RETURNING ` + columns
+
+// earliestNotAfter is the earlier of two limits of which each may be missing.
+const earliestNotAfter = `min(coalesce(r.not_after, excluded.not_after), coalesce(excluded.not_after, r.not_after))`
+
+// claimArgs returns the arguments of claimSQL but for the time.
+func claimArgs(c recordstore.Claim) ([]any, error) {
+	hashes := make([]string, len(c.Fingerprints))
+	for i, f := range c.Fingerprints {
+		hashes[i] = fmt.Sprintf("%X", f)
+	}
+	known, err := json.Marshal(hashes)
+	if err != nil {
+		return nil, err
+	}
+	derivations, err := json.Marshal(c.Derivations)
+	if err != nil {
+		return nil, err
+	}
+	return append(key(c.ID),
+		sql.Named("scope_hash", c.Scope[:]),
+		sql.Named("provider", c.Provider),
+		sql.Named("account", c.Account),
+		sql.Named("operation", c.Operation),
+		sql.Named("command_id", c.CommandID),
+		sql.Named("class", c.Class),
+		sql.Named("derivation", c.Derivation),
+		sql.Named("derivations", string(derivations)),
+		sql.Named("request_hash", c.Fingerprints[0]),
+		sql.Named("request_hashes", string(known)),
+		sql.Named("seal_version", c.SealVersion),
+		sql.Named("request", blob(c.Request)),
+		sql.Named("holder", c.Holder),
+		sql.Named("lease", c.Lease.Microseconds()),
+		sql.Named("window", c.Window.Microseconds()),
+		sql.Named("not_after", micros(c.NotAfter)),
+		sql.Named("replay", c.Replay.Microseconds()),
+		sql.Named("evidence", c.Evidence.Microseconds()),
+	), nil
+}
+
+// Claim implements recordstore.Store.
+func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
+	if err := c.Check(); err != nil {
+		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)
+	}
+	c.NotAfter = c.NotAfter.Truncate(time.Microsecond)
+	args, err := claimArgs(c)
+	if err != nil {
+		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)
+	}
+	var got recordstore.Claimed
+	err = s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
+		err := scan(tx.StmtContext(ctx, s.claim).QueryRowContext(ctx, append(args, now)...), &got.Record)
+		if errors.Is(err, sql.ErrNoRows) {
+			got, err = s.explain(ctx, tx, c, now)
+			return err
+		}
+		got.Now = got.Record.ClaimedAt
+		got.Decision = recordstore.Held(got.Record, got.Now)
+		return err
+	})
+	if err != nil {
+		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)
+	}
+	s.clock.observe(got.Now.UnixMicro())
+	return got, nil
+}
+
+// errDisagree says that claimSQL refused what Take grants. It cannot happen as
+// long as they say the same; nothing is sent if it does.
+var errDisagree = errors.New("the claim statement and the decision table disagree")
+
+// explain says why a claim wrote nothing. It runs in the claim's transaction and
+// with its time, so that it sees what the claim saw.
+func (s *Store) explain(ctx context.Context, tx *sql.Tx, c recordstore.Claim, now sql.NamedArg) (recordstore.Claimed, error) {
+	rec, at, err := read(ctx, tx.StmtContext(ctx, s.find), c.ID, now)
+	found := &rec
+	var frontier int32
+	if errors.Is(err, sql.ErrNoRows) {
+		found = nil
+		err = tx.QueryRowContext(ctx, frontierSQL, now, sql.Named("class", c.Class)).Scan(timestamp{&at}, &frontier)
+	}
+	if err != nil {
+		return recordstore.Claimed{}, err
+	}
+	next, d := recordstore.Take(c, found, frontier, at)
+	holds := d == recordstore.Send || d == recordstore.Lookup
+	if holds && (found == nil || next.Version != rec.Version) { // Not our own claim, asked again.
+		return recordstore.Claimed{}, errDisagree
+	}
+	return recordstore.Claimed{Decision: d, Record: next, Now: at}, nil
+}
+
+// frontierSQL reads the ledger's time and the frontier of a class.
+const frontierSQL = `SELECT ` + nowSQL + `, coalesce((SELECT day FROM samekey_frontier WHERE class = :class), 0)`

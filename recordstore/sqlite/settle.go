@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// settleSQL ends a claim, as recordstore.Settled does. It returns no row where the
+// claim is not held, or was settled before.
+const settleSQL = `
+UPDATE samekey_records SET
+	state = :state,
+	noted = '',
+	evidence = :evidence,
+	outcome = :outcome,
+	error_code = :error_code,
+	deliveries = deliveries + :deliveries,
+	response_status = :response_status,
+	response_headers = :response_headers,
+	response_body = :response_body,
+	seal_version = max(seal_version, :seal_version),
+	external_ref = coalesce(nullif(:external_ref, ''), external_ref),
+	object_status = coalesce(nullif(:object_status, ''), object_status),
+	provider_request_id = coalesce(nullif(:provider_request_id, ''), provider_request_id),
+	answered_at = ` + nowSQL + `,
+	due_at = CASE WHEN :due_in > 0 THEN ` + nowSQL + ` + :due_in END,
+	request = CASE WHEN :state IN ('succeeded', 'refused') THEN NULL ELSE request END,
+	version = version + 1
+WHERE day = :day AND key_hash = :key_hash
+	AND state = 'sending' AND holder = :holder AND fence = :fence AND noted = :noted
+RETURNING ` + columns
+
+// renewSQL prolongs a live lease, as recordstore.Renewed does.
+const renewSQL = `
+UPDATE samekey_records SET
+	lease_expires_at = max(lease_expires_at, ` + nowSQL + ` + :lease),
+	due_at = max(lease_expires_at, ` + nowSQL + ` + :lease),
+	version = version + 1
+WHERE day = :day AND key_hash = :key_hash
+	AND state = 'sending' AND holder = :holder AND fence = :fence AND lease_expires_at > ` + nowSQL
+
+// settleArgs returns the arguments of settleSQL but for the time.
+func settleArgs(s recordstore.Settlement) []any {
+	return append(key(s.ID),
+		sql.Named("holder", s.Holder),
+		sql.Named("fence", s.Fence),
+		sql.Named("noted", string(s.Noted)),
+		sql.Named("state", string(s.State)),
+		sql.Named("evidence", s.Evidence),
+		sql.Named("outcome", s.Outcome),
+		sql.Named("error_code", s.ErrorCode),
+		sql.Named("deliveries", s.Deliveries),
+		sql.Named("response_status", s.ResponseStatus),
+		sql.Named("response_headers", blob(s.ResponseHeader)),
+		sql.Named("response_body", blob(s.ResponseBody)),
+		sql.Named("seal_version", s.SealVersion),
+		sql.Named("external_ref", s.ExternalRef),
+		sql.Named("object_status", s.ObjectStatus),
+		sql.Named("provider_request_id", s.RequestID),
+		sql.Named("due_in", s.DueIn.Microseconds()),
+	)
+}
+
+// Settle implements recordstore.Store.
+func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordstore.Record, error) {
+	if err := st.Check(); err != nil {
+		return recordstore.Record{}, fmt.Errorf("sqlite: settle: %w", err)
+	}
+	args := settleArgs(st)
+	var rec recordstore.Record
+	err := s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
+		err := scan(tx.StmtContext(ctx, s.settle).QueryRowContext(ctx, append(args, now)...), &rec)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		var at time.Time
+		if rec, at, err = read(ctx, tx.StmtContext(ctx, s.find), st.ID, now); err != nil {
+			return err
+		}
+		_, err = recordstore.Settled(rec, st, at)
+		return err
+	})
+	if err != nil && !errors.Is(err, recordstore.ErrNotHeld) {
+		rec = recordstore.Record{}
+	}
+	return rec, wrap("settle", err)
+}
+
+// Renew implements recordstore.Store.
+func (s *Store) Renew(ctx context.Context, id recordstore.ID, holder string, fence int64, lease time.Duration) error {
+	args := append(key(id), sql.Named("holder", holder), sql.Named("fence", fence), sql.Named("lease", lease.Microseconds()))
+	err := s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
+		res, err := tx.StmtContext(ctx, s.renew).ExecContext(ctx, append(args, now)...)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		if _, _, err := read(ctx, tx.StmtContext(ctx, s.find), id, now); err != nil {
+			return err
+		}
+		return recordstore.ErrNotHeld
+	})
+	return wrap("renew", err)
+}
+
+// Report implements recordstore.Store. Facts are rare: it reads, decides with
+// recordstore.Reported and writes the row, in one transaction.
+func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
+	var next recordstore.Record
+	err := s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
+		rec, at, err := read(ctx, tx.StmtContext(ctx, s.find), id, now)
+		if err != nil {
+			return err
+		}
+		if next = recordstore.Reported(rec, r, at); next.Version == rec.Version {
+			return nil
+		}
+		_, err = tx.ExecContext(ctx, putSQL, values(&next)...)
+		return err
+	})
+	if err != nil {
+		return recordstore.Record{}, wrap("report", err)
+	}
+	return next, nil
+}
+
+// wrap gives an error of a call its place. A row that is not there is ErrNotFound.
+func wrap(call string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrNoRows):
+		err = recordstore.ErrNotFound
+	}
+	return fmt.Errorf("sqlite: %s: %w", call, err)
+}

@@ -1,0 +1,49 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/recordstore/recordstoretest"
+	"github.com/seed-6b5e302b/samekey/recordstore/sqlite"
+)
+
+// harness opens ledgers in files.
+type harness struct {
+	path string
+	now  func() time.Time
+}
+
+func (h *harness) Open(t testing.TB, now func() time.Time) recordstore.Store {
+	h.path, h.now = filepath.Join(t.TempDir(), "ledger.db"), now
+	return h.Reopen(t)
+}
+
+func (h *harness) Reopen(t testing.TB) recordstore.Store {
+	return open(t, h.path, &sqlite.Options{Now: h.now})
+}
+
+func (h *harness) Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Record) {
+	if err := s.(*sqlite.Store).Seed(t.Context(), recs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t testing.TB, path string, opts *sqlite.Options) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(path, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// R10, R20, R23, C25, C26: the suite names what each of its cases proves.
+func TestStore(t *testing.T) { recordstoretest.Run(t, &harness{}) }
