@@ -141,7 +141,7 @@ func (f Fact) fault() string {
 		return "States is missing: say what the source shows"
 	case !strings.HasPrefix(f.URL, "https://"):
 		return "URL needs the https address of the source"
-	case !known(f.Grade, Unverified, Reported, Documented, Specified, Read, Wire, Measured):
+	case !known(f.Grade, Unverified, Reported, Documented, Specified, SourceCode, Wire, Measured):
 		return fmt.Sprintf("Grade %q is unknown", f.Grade)
 	}
 	if _, err := time.Parse(time.DateOnly, f.Read); err != nil {

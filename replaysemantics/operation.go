@@ -123,7 +123,7 @@ const (
 	Reported   Grade = "issue" // A public thread.
 	Documented Grade = "doc"   // The provider's documentation.
 	Specified  Grade = "spec"  // The provider's published specification.
-	Read       Grade = "src"   // Read in source code.
+	SourceCode Grade = "src"   // Read in source code.
 	Wire       Grade = "wire"  // A published exchange.
 	Measured   Grade = "run"   // Measured by running it.
 )

@@ -8,39 +8,44 @@ import (
 
 // held is a request, or its late effect, that waits.
 type held struct {
-	due  time.Time // on the provider's clock; zero for never
-	free chan struct{}
+	fault Fault
+	due   time.Time // on the provider's clock; zero for never
+	free  chan struct{}
 }
 
-// hold waits for the fault's Delay, its Until, Release, or the end of ctx. It
-// reports false if the fake was closed meanwhile.
-func (f *Fake) hold(ctx context.Context, fault Fault) bool {
-	f.mu.Lock()
-	h := &held{free: make(chan struct{})}
-	var timer <-chan time.Time
+// hold registers a wait, so that Release and Advance know of it. The lock is held.
+func (f *Fake) hold(fault Fault) *held {
+	h := &held{fault: fault, free: make(chan struct{})}
 	if fault.Delay > 0 {
 		h.due = f.now().Add(fault.Delay)
-		t := time.NewTimer(fault.Delay)
-		defer t.Stop()
-		timer = t.C
 	}
 	f.held[h] = struct{}{}
 	f.changed()
-	f.mu.Unlock()
+	return h
+}
 
+// wait waits for the fault's Delay, its Until, Release, Advance, or the end of
+// ctx. It reports false if the fake was closed meanwhile.
+func (f *Fake) wait(ctx context.Context, h *held) bool {
+	var timer <-chan time.Time
+	if h.fault.Delay > 0 {
+		t := time.NewTimer(h.fault.Delay)
+		defer t.Stop()
+		timer = t.C
+	}
 	open := true
 	select {
 	case <-timer:
 	case <-h.free:
-	case <-fault.Until:
+	case <-h.fault.Until:
 	case <-ctx.Done():
 	case <-f.closed:
 		open = false
 	}
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	delete(f.held, h)
 	f.changed()
-	f.mu.Unlock()
 	return open
 }
 

@@ -90,7 +90,10 @@ func (f *Fake) meet(w http.ResponseWriter, r *http.Request, v *visit) {
 		if v.fault.Applied {
 			f.perform(v)
 		}
-		f.hold(r.Context(), v.fault)
+		f.mu.Lock()
+		h := f.hold(v.fault)
+		f.mu.Unlock()
+		f.wait(r.Context(), h)
 		drop()
 	case SlowApply:
 		a, ok := f.performSlowly(v)
@@ -123,11 +126,13 @@ func (f *Fake) perform(v *visit) Answer {
 func (f *Fake) performSlowly(v *visit) (Answer, bool) {
 	f.mu.Lock()
 	a, done := f.begin(v)
-	f.mu.Unlock()
 	if done {
+		f.mu.Unlock()
 		return a, true
 	}
-	open := f.hold(context.Background(), v.fault)
+	h := f.hold(v.fault)
+	f.mu.Unlock()
+	open := f.wait(context.Background(), h)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !open {
@@ -143,24 +148,23 @@ func (f *Fake) later(v *visit) {
 	if f.isClosed() {
 		return
 	}
-	act := func() {
-		if f.hold(context.Background(), v.fault) {
-			f.perform(v)
-		}
-	}
 	if v.fault.Running {
 		if _, done := f.begin(v); done {
 			return
 		}
-		act = func() {
-			if f.hold(context.Background(), v.fault) {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.execute(v)
-			}
-		}
 	}
-	f.working.Go(act)
+	h := f.hold(v.fault)
+	f.working.Go(func() {
+		switch {
+		case !f.wait(context.Background(), h):
+		case v.fault.Running:
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.execute(v)
+		default:
+			f.perform(v)
+		}
+	})
 }
 
 // begin asks the key layer. It returns an answer and true if there is nothing

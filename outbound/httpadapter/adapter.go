@@ -32,6 +32,10 @@ type Config struct {
 	Frozen      []string // Stored and sent at every delivery, beside Content-Type.
 	Credentials []string // Never stored. Defaults to Authorization.
 
+	// Untouched are writes that are no operations, "POST /v1/oauth2/token": a
+	// drop-in passes them on, under a command too.
+	Untouched []string
+
 	// AccountOf reads the account from headers of a caller's request, as
 	// Stripe-Account; "" for the default one. Defaults to always the default.
 	AccountOf func(h http.Header) (string, error)
@@ -59,8 +63,9 @@ type Config struct {
 	SettingsErr error
 
 	// Transport sends. Defaults to a clone of http.DefaultTransport. Of an
-	// *http.Transport it is known that an attempt without a connection wrote
-	// nothing; of another one only if it reports to net/http/httptrace.
+	// *http.Transport, without protocols registered beside its own, it is known that
+	// an attempt without a connection wrote nothing; of another one only if it
+	// reports to net/http/httptrace.
 	Transport http.RoundTripper
 
 	MaxBody int64 // Bytes of a look-up's answer. Defaults to 4 MiB.
@@ -114,6 +119,18 @@ func New(c Codec, cfg Config) *Adapter {
 	a.problems = errors.Join(append(append(problems, routing...), a.checkSettings()...)...)
 	return a
 }
+
+// With returns an adapter that knows further operations: those of the provider
+// that the author's table leaves out. A name is never changed or reused, since
+// it is part of every key.
+func (a *Adapter) With(rows ...rs.Operation) *Adapter {
+	cfg := a.cfg
+	cfg.Operations = slices.Concat(cfg.Operations, rows)
+	return New(a.codec, cfg)
+}
+
+// Codec returns the codec that a was made with.
+func (a *Adapter) Codec() Codec { return a.codec }
 
 // readHosts reads the base URL and the further hosts.
 func (a *Adapter) readHosts() (problems []error) {
@@ -179,22 +196,22 @@ func (a *Adapter) checkSettings() (problems []error) {
 			refuse("the header %s cannot be both frozen and a credential: credentials are never stored", name)
 		}
 	}
+	if err := rs.Check(a.cfg.Operations); err != nil {
+		problems = append(problems, err)
+	}
 	for _, row := range a.cfg.Operations {
 		problems = append(problems, a.checkRow(row)...)
 	}
 	return problems
 }
 
-// checkRow says what this package cannot do with a row.
+// checkRow says what this package cannot do with a row that is sound in itself.
 func (a *Adapter) checkRow(row rs.Operation) (problems []error) {
 	refuse := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("operation %s: "+format, append([]any{row.Name}, args...)...))
 	}
 	if row.Method == "" {
 		refuse("an HTTP operation needs a method")
-	}
-	if row.HasKey() && row.KeyMax != 0 && row.KeyMax < keyLength {
-		refuse("the provider takes keys of %d characters, and derived keys have %d", row.KeyMax, keyLength)
 	}
 	if _, ok := a.codec.(Finder); !ok && row.Lookup != "" {
 		refuse("the row says how it is looked up, and the codec is no Finder")
@@ -210,9 +227,6 @@ func (a *Adapter) checkRow(row rs.Operation) (problems []error) {
 		refuse("only keys and marks can be left to the codec")
 	}
 	for _, place := range slices.Concat(row.Keys, row.Marks, counted) {
-		if place.Name == "" || place.Kind == rs.InJSON && !strings.HasPrefix(place.Name, "/") {
-			refuse("the %s place %q has no name, or is no JSON pointer", place.Kind, place.Name)
-		}
 		if place.Kind == rs.InHeader && slices.ContainsFunc(a.cfg.Credentials, func(c string) bool { return strings.EqualFold(c, place.Name) }) {
 			refuse("the header %s holds credentials and nothing else", place.Name)
 		}
@@ -243,10 +257,4 @@ func (a *Adapter) Profile() (outbound.Profile, error) {
 		Canonicals:  []int{canonicalVersion},
 		Credentials: a.cfg.Authorize != nil && !a.cfg.NeedsCaller,
 	}, nil
-}
-
-func (a *Adapter) Send(ctx context.Context, d *outbound.Delivery) []outbound.Verdict { return nil }
-
-func (a *Adapter) Find(ctx context.Context, l *outbound.Lookup) (outbound.Finding, error) {
-	return outbound.Finding{}, nil
 }

@@ -61,13 +61,13 @@ func goalOf(operation string) (path, goal string, others []string) {
 	case authorizationVoid.Name:
 		return authorizations, "VOIDED", []string{"CAPTURED", "DENIED"}
 	case subscriptionActivate.Name:
-		return subscriptions, "ACTIVE", []string{"CANCELLED", "EXPIRED"}
+		return subscriptions, "ACTIVE", nil // it may have been active before it ended
 	case subscriptionSuspend.Name:
-		return subscriptions, "SUSPENDED", []string{"CANCELLED", "EXPIRED"}
+		return subscriptions, "SUSPENDED", nil
 	case subscriptionCancel.Name:
 		return subscriptions, "CANCELLED", []string{"EXPIRED"}
 	case invoiceCancel.Name:
-		return invoices, "CANCELLED", []string{"PAID", "REFUNDED"}
+		return invoices, "CANCELLED", nil
 	}
 	return "", "", nil
 }
@@ -167,7 +167,7 @@ func (s search) authorizationCapture(ctx context.Context, id string) (outbound.F
 	if err != nil || o == nil {
 		return outbound.Finding{}, err
 	}
-	captures := under(o.captures(), "/v2/payments/authorizations/"+id)
+	captures := under(o.captures(), "/v2/payments/authorizations/", id)
 	if c := marked(captures, s.Mark); c != nil {
 		return s.foundObject(x, rs.ByLookup, c)
 	}
@@ -197,7 +197,7 @@ func (s search) captureRefund(ctx context.Context, id string) (outbound.Finding,
 	}
 	var refunds []object
 	if o != nil {
-		refunds = under(o.refunds(), "/v2/payments/captures/"+id)
+		refunds = under(o.refunds(), "/v2/payments/captures/", id)
 	}
 	if r := marked(refunds, s.Mark); r != nil {
 		return s.foundObject(x, rs.ByLookup, r)
@@ -227,8 +227,8 @@ func (s search) foundObject(x *httpadapter.Exchange, e rs.Evidence, o *object) (
 func (s search) orderOf(ctx context.Context, payment *object) (*order, error) {
 	id := payment.SupplementaryData.RelatedIDs.OrderID
 	for _, l := range payment.Links {
-		if path := linkPath(l.Href); id == "" && l.Rel == "up" && strings.HasPrefix(path, "/v2/checkout/orders/") {
-			id = lastSegment(path)
+		if id == "" && l.Rel == "up" {
+			id = linkID(l.Href, "/v2/checkout/orders/")
 		}
 	}
 	if !idForm.MatchString(id) {
@@ -241,13 +241,14 @@ func (s search) orderOf(ctx context.Context, payment *object) (*order, error) {
 	return &o, nil
 }
 
-// under keeps the payments that name the parent.
-func under(payments []object, parent string) (kept []object) {
+// under keeps the payments that name their parent: by collection and id in a
+// link, or among the related ids.
+func under(payments []object, collection, id string) (kept []object) {
 	for _, p := range payments {
 		related := p.SupplementaryData.RelatedIDs
-		names := lastSegment(parent) == related.AuthorizationID || lastSegment(parent) == related.CaptureID
+		names := id == related.AuthorizationID || id == related.CaptureID
 		for _, l := range p.Links {
-			names = names || linkPath(l.Href) == parent
+			names = names || l.Rel == "up" && linkID(l.Href, collection) == id
 		}
 		if names {
 			kept = append(kept, p)
@@ -283,7 +284,7 @@ var idForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
 // pathID is the id in target, a path that fits the row's; "" if it does not.
 func pathID(row, target string) string {
-	target, _, _ = strings.Cut(linkPath(target), "?")
+	target, _, _ = strings.Cut(target, "?")
 	before, after, _ := strings.Cut(row, "{id}")
 	id, fits := strings.CutPrefix(target, before)
 	if !fits || before == row {
@@ -295,13 +296,12 @@ func pathID(row, target string) string {
 	return id
 }
 
-// linkPath is the path of an absolute link, and a path as it is.
-func linkPath(href string) string {
-	if _, rest, absolute := strings.Cut(href, "://"); absolute {
-		if i := strings.IndexByte(rest, '/'); i >= 0 {
-			return rest[i:]
-		}
+// linkID is the id that a link has in a collection; "" if it leads elsewhere.
+func linkID(href, collection string) string {
+	_, id, _ := strings.Cut(href, collection)
+	id, _, _ = strings.Cut(id, "?")
+	if !idForm.MatchString(id) {
 		return ""
 	}
-	return href
+	return id
 }

@@ -29,7 +29,7 @@ func payoutLink(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
 		if href, ok := v["href"].(string); ok {
-			if id := pathID("/v1/payments/payouts/{id}", href); id != "" {
+			if id := linkID(href, "/v1/payments/payouts/"); id != "" {
 				return id
 			}
 		}

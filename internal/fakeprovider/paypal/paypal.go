@@ -104,10 +104,11 @@ func (d *dialect) RequestID(n uint64) string {
 // so that an operation reads everything first and asks once.
 type exec struct {
 	*request
-	cfg Config
-	s   *state
-	tx  *fakeprovider.Tx
-	err *failure
+	call *fakeprovider.Call
+	cfg  Config
+	s    *state
+	tx   *fakeprovider.Tx
+	err  *failure
 }
 
 // reply is a success. Its body is what the route shows of the object, unless
@@ -175,7 +176,7 @@ func (d *dialect) Replay(tx *fakeprovider.Tx, c *fakeprovider.Call, saved fakepr
 }
 
 func (d *dialect) exec(tx *fakeprovider.Tx, c *fakeprovider.Call) *exec {
-	return &exec{request: c.Args.(*request), cfg: d.cfg, s: d.state, tx: tx}
+	return &exec{request: c.Args.(*request), call: c, cfg: d.cfg, s: d.state, tx: tx}
 }
 
 // Finish adds the header that every answer of PayPal has.

@@ -1,0 +1,63 @@
+// Command samekey shows, serves and operates samekey: a demo that needs nothing
+// but this program, and fake payment providers for tests in any language.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes: scripts may rely on them.
+const (
+	exitFailed = 1 // the command ran and did not succeed
+	exitUsage  = 2 // the command line is wrong
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := root().ExecuteContext(ctx)
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "samekey:", err)
+	stop()
+	if _, failed := errors.AsType[*failure](err); failed {
+		os.Exit(exitFailed)
+	}
+	os.Exit(exitUsage)
+}
+
+// failure is an error of a command that ran; all others are wrong usage.
+type failure struct{ error }
+
+func (f *failure) Unwrap() error { return f.error }
+
+// run makes a command's errors failures.
+func run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f(cmd, args); err != nil {
+			return &failure{err}
+		}
+		return nil
+	}
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "samekey",
+		Short:         "Call payment providers so that one command has at most one effect",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(demoCommand(), demoWorkerCommand(), fakeCommand())
+	return cmd
+}

@@ -1,0 +1,1 @@
+package util // another module: not looked at

@@ -1,0 +1,48 @@
+// Package dropin retries by itself.
+package dropin
+
+import (
+	"github.com/hashicorp/go-retryablehttp" // want imports confined_packages
+
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
+)
+
+const Commented = 1 // its comment stands behind it
+
+// Documented as a group.
+const (
+	A = 1
+	B = 2
+)
+
+var Bare, bare = 1, 2 // want doc_comments
+
+const C = 1 // want doc_comments
+
+type T struct{ Field int } // a comment
+
+func F()             {} // want doc_comments
+func (T) M()         {} // want doc_comments
+func (t *T) m()      {}
+func (bareType) M2() {}
+
+type bareType int
+
+type Bad struct{} // x
+
+type (
+	// Grouped has one.
+	Grouped int
+
+	Lonely int
+)
+
+// I has methods.
+type I interface {
+	One()
+	Two() // has one
+}
+
+// Small explains its only method.
+type Small interface{ Only() }
