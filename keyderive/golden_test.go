@@ -13,8 +13,8 @@ import (
 
 // goldenSum is the SHA-256 of testdata/keys.json. Neither ever changes: these
 // keys stand at providers and these hashes in ledgers, and a derivation that
-// gives others executes every open command a second time. The file was written
-// by a program of another language, from the text of docs/design.md alone.
+// gives others executes every open command a second time. The values were
+// computed by a second implementation, in another language.
 const goldenSum = "238b51c6d4efcc164bc9fa4fc8fbffd4066298b2e154d48f9103f2ee4f51d689"
 
 type golden struct {

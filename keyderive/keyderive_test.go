@@ -244,8 +244,8 @@ func BenchmarkDerive(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, s := range map[string]keyderive.Secret{"plain": {}, "secret": secret} {
-		b.Run(name, func(b *testing.B) {
+	for _, s := range []keyderive.Secret{{}, secret} {
+		b.Run(s.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := s.Derive(input); err != nil {

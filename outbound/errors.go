@@ -63,6 +63,7 @@ const (
 	ErrManualReview Code = "manual_review" // Nobody but a person can tell.
 )
 
+// Error returns the code's name.
 func (c Code) Error() string { return "outbound: " + string(c) }
 
 // says is what an Error's text tells beside its code.
@@ -102,6 +103,8 @@ type Error struct {
 	Err          error         // The cause, for errors.Is and errors.As.
 }
 
+// Error returns one line: what happened, what to do, and the cause. It holds no
+// key, no credential and no body.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("outbound: ")

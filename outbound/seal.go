@@ -15,7 +15,11 @@ import (
 // Sealer protects bodies before the ledger sees them. A Tink AEAD is one.
 // Implementations are safe for concurrent use.
 type Sealer interface {
+	// Encrypt seals plaintext and binds it to associatedData.
 	Encrypt(plaintext, associatedData []byte) ([]byte, error)
+
+	// Decrypt opens what Encrypt sealed with the same associatedData; anything
+	// else is an error.
 	Decrypt(ciphertext, associatedData []byte) ([]byte, error)
 }
 

@@ -248,9 +248,16 @@ func (l *life) report(rt *rapid.T) {
 	next := recordstore.Reported(*l.rec, recordstore.Result{State: fact}, l.now)
 	l.rec = &next
 	l.applied = l.applied || fact == recordstore.Succeeded
-	known := next.State == recordstore.Succeeded || next.State == recordstore.ManualReview || next.Noted == recordstore.Succeeded
-	if fact == recordstore.Succeeded && !known {
-		rt.Fatalf("an applied effect was lost in state %q", next.State)
+}
+
+// check expects that an applied effect stays known.
+func (l *life) check(rt *rapid.T) {
+	if !l.applied {
+		return
+	}
+	known := l.rec.State == recordstore.Succeeded || l.rec.State == recordstore.ManualReview || l.rec.Noted == recordstore.Succeeded
+	if !known {
+		rt.Fatalf("an applied effect was lost: state %q, noted %q", l.rec.State, l.rec.Noted)
 	}
 }
 
@@ -260,6 +267,7 @@ func TestLifeOfARecord(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := &life{now: start, held: map[string]recordstore.Record{}}
 		rt.Repeat(map[string]func(*rapid.T){
+			"":       l.check, // After every step.
 			"claim":  l.claim,
 			"settle": l.settle,
 			"report": l.report,

@@ -81,7 +81,7 @@ func (d *demo) paypalScenes(ctx context.Context) error {
 
 // decline captures an order whose instrument is declined.
 func (d *demo) decline(ctx context.Context, s *side) error {
-	order, err := s.fake.Seed(fakepaypal.ApprovedOrder{Value: "12.50", Currency: "EUR", Declines: true})
+	order, err := s.fake.Seed(fakepaypal.ApprovedOrder{Value: "12.50", Currency: "EUR", Outcome: "INSTRUMENT_DECLINED"})
 	if err != nil {
 		return err
 	}

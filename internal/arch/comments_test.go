@@ -3,6 +3,8 @@ package arch
 import (
 	"go/ast"
 	"go/doc"
+	"go/parser"
+	"go/token"
 	"slices"
 	"strings"
 )
@@ -13,33 +15,39 @@ func commentFindings(m *module) (found []finding) {
 		if p.name == "main" || strings.HasSuffix(p.name, "_test") || slices.Contains(strings.Split(p.dir, "/"), "internal") {
 			continue
 		}
-		var files []*ast.File
-		var first *file
-		for _, f := range p.files {
-			if !f.test {
-				files = append(files, f.ast)
-				if first == nil {
-					first = f
-				}
-			}
-		}
-		if first == nil {
+		fset, files := p.parseAgain()
+		if len(files) == 0 {
 			continue
 		}
-		d, err := doc.NewFromFiles(m.fset, files, p.dir, doc.PreserveAST)
+		say := func(pos token.Pos, text string) {
+			at := fset.Position(pos)
+			found = append(found, finding{at.Filename, at.Line, text})
+		}
+		d, err := doc.NewFromFiles(fset, files, p.dir)
 		if err != nil {
-			found = append(found, m.at(first, first.ast.Package, "%v", err))
+			say(files[0].Package, err.Error())
 			continue
 		}
 		if d.Doc == "" {
-			found = append(found, m.at(first, first.ast.Package, "package %s has no comment: say what it is for, and for whom not", p.name))
+			say(files[0].Package, "package "+p.name+" has no comment: say what it is for, and for whom not")
 		}
 		for _, u := range uncommented(d) {
-			at := m.fset.Position(u.Pos())
-			found = append(found, finding{at.Filename, at.Line, u.Name + " is exported and has no comment: say what it guarantees"})
+			say(u.Pos(), u.Name+" is exported and has no comment: say what it guarantees")
 		}
 	}
 	return found
+}
+
+// parseAgain parses the package without its tests: go/doc takes trees apart.
+func (p *pkg) parseAgain() (*token.FileSet, []*ast.File) {
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, f := range p.files {
+		if again, err := parser.ParseFile(fset, f.path, f.text, parser.ParseComments); err == nil && !f.test {
+			files = append(files, again)
+		}
+	}
+	return fset, files
 }
 
 // uncommented returns the exported names of a package that have no comment.

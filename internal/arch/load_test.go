@@ -1,7 +1,6 @@
 package arch
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -30,10 +29,10 @@ type pkg struct {
 }
 
 type file struct {
-	path  string // below the module's root
-	test  bool   // its name ends in _test.go
-	lines int
-	ast   *ast.File
+	path string // below the module's root
+	test bool   // its name ends in _test.go
+	text []byte
+	ast  *ast.File
 }
 
 // finding is one violation of a rule.
@@ -90,7 +89,7 @@ func (m *module) add(source fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	f := &file{path: name, test: strings.HasSuffix(name, "_test.go"), lines: bytes.Count(text, []byte("\n")), ast: parsed}
+	f := &file{path: name, test: strings.HasSuffix(name, "_test.go"), text: text, ast: parsed}
 	for _, p := range m.packages {
 		if p.dir == path.Dir(name) && p.name == parsed.Name.Name {
 			p.files = append(p.files, f)

@@ -74,8 +74,8 @@ type Call struct {
 	// Window is how long the key is remembered, counted from its first execution.
 	Window time.Duration
 	// Fingerprint is compared when the key is repeated: another value is refused
-	// as Mismatch. "" means that the provider does not compare. It may be longer
-	// than a hash; the engine keeps it only inside the window.
+	// as Mismatch. "" means that the provider does not compare. It may be as long
+	// as the request; the engine keeps a hash.
 	Fingerprint string
 	// KeepsFailures lets Fault.Stored save a failure under the key.
 	KeepsFailures bool

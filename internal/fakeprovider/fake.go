@@ -77,6 +77,7 @@ type Fake struct {
 	closed     chan struct{}
 	closing    sync.Once
 	working    sync.WaitGroup // late effects
+	handlers   sync.WaitGroup // requests being served
 
 	mu      sync.Mutex
 	dialect Dialect
@@ -134,11 +135,23 @@ func (f *Fake) Reset() {
 // late effect can happen any more. Requests that come later are dropped.
 func (f *Fake) Close() {
 	f.closing.Do(func() {
-		f.mu.Lock() // no late effect is added after this
+		f.mu.Lock() // no request and no late effect is added after this
 		close(f.closed)
 		f.mu.Unlock()
 	})
 	f.working.Wait()
+}
+
+// enter counts a request that is being served. It reports false if the fake is
+// closed.
+func (f *Fake) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isClosed() {
+		return false
+	}
+	f.handlers.Add(1)
+	return true
 }
 
 func (f *Fake) isClosed() bool {

@@ -1,13 +1,16 @@
 package fakeprovider
 
-import "time"
+import (
+	"crypto/sha256"
+	"time"
+)
 
 // keyID names a key inside the scope that the provider separates keys by.
 type keyID struct{ scope, key string }
 
 // keyEntry is what the provider knows of a key.
 type keyEntry struct {
-	fingerprint string
+	fingerprint [32]byte // SHA-256, so that no parameters are kept
 	running     bool
 	saved       Saved
 	expires     time.Time
@@ -31,6 +34,12 @@ func (k *keys) get(c *Call, now time.Time) *keyEntry {
 	return e
 }
 
+// differs reports whether a repeated key came with other parameters, where the
+// provider compares them.
+func (e *keyEntry) differs(c *Call) bool {
+	return c.Fingerprint != "" && e.fingerprint != sha256.Sum256([]byte(c.Fingerprint))
+}
+
 // start notes that the key's request runs. It reports false when the store is
 // full even without the keys that ran out.
 func (k *keys) start(c *Call, now time.Time, requestID string) bool {
@@ -41,7 +50,7 @@ func (k *keys) start(c *Call, now time.Time, requestID string) bool {
 		}
 	}
 	k.entries[keyID{c.KeyScope, c.Key}] = &keyEntry{
-		fingerprint: c.Fingerprint,
+		fingerprint: sha256.Sum256([]byte(c.Fingerprint)),
 		running:     true,
 		saved:       Saved{At: now, RequestID: requestID},
 		expires:     now.Add(c.Window),

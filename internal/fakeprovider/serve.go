@@ -26,13 +26,14 @@ type visit struct {
 
 // ServeHTTP answers a request, or loses it as a fault says.
 func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if f.isClosed() {
-		panic(http.ErrAbortHandler)
+	if !f.enter() {
+		drop()
 	}
+	defer f.handlers.Done()
 	reused := countRequest(r.Context())
 	body, err := io.ReadAll(io.LimitReader(r.Body, f.opts.MaxBody+1))
 	if err != nil {
-		panic(http.ErrAbortHandler) // the request never arrived whole
+		drop() // the request never arrived whole
 	}
 	req := &Request{Host: r.Host, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header, Body: body}
 	v := f.arrive(req, reused)
@@ -60,7 +61,7 @@ func (f *Fake) arrive(req *Request, reused bool) *visit {
 		call.Request = req
 	}
 	v := &visit{call: &call, entry: &LogEntry{
-		Method: req.Method, Path: req.Path, Operation: call.Operation,
+		Method: clip(req.Method), Path: clip(req.Path), Operation: call.Operation,
 		KeyHash: hashKey(call.Key), BodyHash: sha256.Sum256(req.Body),
 	}}
 	f.mu.Lock()
@@ -71,6 +72,15 @@ func (f *Fake) arrive(req *Request, reused bool) *visit {
 	f.ledger.arrive(v.entry, call.Key != "")
 	f.changed()
 	return v
+}
+
+// clip bounds what the log keeps of a client's text.
+func clip(s string) string {
+	const most = 256
+	if len(s) > most {
+		return s[:most]
+	}
+	return s
 }
 
 // meet performs the request as its fault says.
@@ -185,7 +195,7 @@ func (f *Fake) begin(v *visit) (Answer, bool) {
 			return f.dialect.Refuse(c, MemoryFull), true
 		}
 		return Answer{}, false
-	case c.Fingerprint != "" && e.fingerprint != c.Fingerprint:
+	case e.differs(c):
 		return f.dialect.Refuse(c, Mismatch), true
 	case e.running:
 		return f.dialect.Refuse(c, InFlightConflict), true
@@ -310,7 +320,7 @@ func (f *Fake) distort(w http.ResponseWriter, v *visit, a Answer) {
 type connKey struct{}
 
 // ConnContext marks a connection, so that ResetReused can tell a reused one. It
-// is for http.Server.ConnContext; Serve sets it.
+// is for http.Server.ConnContext; NewHTTPServer sets it.
 func ConnContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, connKey{}, new(atomic.Int64))
 }

@@ -70,11 +70,12 @@ func (s *Server) Transport() *http.Transport {
 }
 
 // Close closes the fake, all connections and the transports' idle ones, and
-// waits until no goroutine serves the fake.
+// waits until no goroutine serves a request.
 func (s *Server) Close() {
 	s.fake.Close()
 	_ = s.http.Close() // its error is the listener's, which is gone either way
 	s.serving.Wait()
+	s.fake.handlers.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.transports {

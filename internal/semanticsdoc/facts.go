@@ -10,14 +10,13 @@ import (
 )
 
 // factList numbers a provider's facts from 1 in the order of their first row.
-type factList struct{ facts []rs.Fact }
+type factList []rs.Fact
 
-func numbered(rows []rs.Operation) *factList {
-	l := &factList{}
+func numbered(rows []rs.Operation) (l factList) {
 	for _, o := range rows {
 		for _, f := range o.Facts {
-			if !slices.Contains(l.facts, f) {
-				l.facts = append(l.facts, f)
+			if !slices.Contains(l, f) {
+				l = append(l, f)
 			}
 		}
 	}
@@ -25,10 +24,10 @@ func numbered(rows []rs.Operation) *factList {
 }
 
 // of returns the numbers of a row's facts, neighbours joined: "1–4, 9".
-func (l *factList) of(o rs.Operation) string {
+func (l factList) of(o rs.Operation) string {
 	var numbers []int
 	for _, f := range o.Facts {
-		numbers = append(numbers, 1+slices.Index(l.facts, f))
+		numbers = append(numbers, 1+slices.Index(l, f))
 	}
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
@@ -48,11 +47,22 @@ func (l *factList) of(o rs.Operation) string {
 	return strings.Join(runs, ", ")
 }
 
-func sources(w io.Writer, p provider, l *factList) {
+// unverified returns what a row states and no source shows.
+func unverified(o rs.Operation) string {
+	var states []string
+	for _, f := range o.Facts {
+		if f.Grade == rs.Unverified {
+			states = append(states, f.States)
+		}
+	}
+	return strings.Join(states, "; ")
+}
+
+func sources(w io.Writer, p provider, l factList) {
 	fmt.Fprintf(w, "\n### %s: the sources\n\n", p.name)
 	fmt.Fprintln(w, "| no. | fact | known from | read on | source |")
 	fmt.Fprintln(w, "|---|---|---|---|---|")
-	for i, f := range l.facts {
+	for i, f := range l {
 		fmt.Fprintf(w, "| %d | %s | %s | %s | <%s> |\n", i+1, cell(f.States), gradeWord(f.Grade), f.Read, f.URL)
 	}
 }

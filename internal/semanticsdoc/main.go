@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -35,7 +36,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("give the file to write, as docs/replay-semantics.md")
+		return errors.New("give the file to write, as docs/replay-semantics.md")
 	}
 	page, err := render(providers())
 	if err != nil {

@@ -37,16 +37,16 @@ func chapter(w io.Writer, p provider) {
 	fmt.Fprintln(w, "|---|---|---|---|---|---|")
 	for _, o := range p.rows {
 		fmt.Fprintf(w, "| [%s](#%s) | %s | %s | %s | %s | %s |\n",
-			o.Name, anchor(o), o.Class, kept(o), again(o), afterFailure(o), cell(cmp.Or(o.Lookup, "nothing")))
+			o.Name, anchor(p, o), o.Class, kept(o), again(o), afterFailure(o), cell(cmp.Or(o.Lookup, "nothing")))
 	}
 	for _, o := range p.rows {
-		section(w, o, facts)
+		section(w, p, o, facts)
 	}
 	sources(w, p, facts)
 }
 
-func section(w io.Writer, o rs.Operation, facts *factList) {
-	fmt.Fprintf(w, "\n### <a id=%q></a>%s\n\n", anchor(o), o.Name)
+func section(w io.Writer, p provider, o rs.Operation, facts factList) {
+	fmt.Fprintf(w, "\n### <a id=%q></a>%s\n\n", anchor(p, o), o.Name)
 	fmt.Fprintf(w, "`%s`, class %s.\n\n", strings.TrimSpace(o.Method+" "+o.Path), o.Class)
 	line := func(what, text string) {
 		if text != "" {
@@ -59,12 +59,14 @@ func section(w io.Writer, o rs.Operation, facts *factList) {
 		line("Same key after a failure", failureInFull(o.Failures))
 	}
 	line("Answer lost", lookupLine(o))
+	line("Finding nothing proves nothing until", horizonLine(o))
 	line("Mark", placeList(o.Marks))
 	line("Settled by the events alone", codeList(o.ConclusiveEventTypes))
 	line("Request never stored if it fills", placeList(slices.Concat(o.Sensitive, o.Codes)))
 	line("Does not count as another request", placeList(slices.Concat(o.Volatile, o.Codes)))
 	line("In any order the same request", placeList(o.Unordered))
 	line("Sources", facts.of(o))
+	line("Unverified", unverified(o))
 }
 
 func keyLine(o rs.Operation) string {
@@ -75,14 +77,20 @@ func keyLine(o rs.Operation) string {
 }
 
 func lookupLine(o rs.Operation) string {
-	if o.Lookup == "" {
+	switch {
+	case o.Lookup == "":
 		return "nothing finds the effect; a person decides"
+	case o.ResendAfterAbsence:
+		return o.Lookup + "; after a proof of absence the caller may ask to send again"
 	}
-	s := fmt.Sprintf("%s; finding nothing proves nothing until %s after the last possible delivery", o.Lookup, span(cmp.Or(o.Horizon, 15*time.Minute)))
-	if o.ResendAfterAbsence {
-		s += "; after a proof of absence the caller may ask to send again"
+	return o.Lookup
+}
+
+func horizonLine(o rs.Operation) string {
+	if o.Lookup == "" {
+		return ""
 	}
-	return s
+	return span(cmp.Or(o.Horizon, 15*time.Minute)) + " after the last possible delivery"
 }
 
 func kept(o rs.Operation) string {
@@ -139,15 +147,35 @@ func failureInFull(f rs.Failures) string {
 	return "runs again, or is not known to be stored: a decline on a resend is not final"
 }
 
-func anchor(o rs.Operation) string { return strings.ReplaceAll(o.Name, ".", "-") }
+func anchor(p provider, o rs.Operation) string {
+	return strings.ToLower(p.name) + "-" + strings.ReplaceAll(o.Name, ".", "-")
+}
 
+// placeList names places by kind: header `A`, form fields `b`, `c`.
 func placeList(places []rs.Place) string {
-	words := map[rs.PlaceKind]string{rs.InHeader: "header", rs.InForm: "form field", rs.InJSON: "JSON", rs.InCustom: "codec's"}
 	var list []string
-	for _, p := range places {
-		list = append(list, fmt.Sprintf("%s `%s`", words[p.Kind], p.Name))
+	for _, kind := range []struct {
+		is        rs.PlaceKind
+		one, more string
+	}{
+		{rs.InHeader, "header", "headers"}, {rs.InForm, "form field", "form fields"},
+		{rs.InJSON, "JSON", "JSON"}, {rs.InCustom, "by the codec:", "by the codec:"},
+	} {
+		var names []string
+		for _, p := range places {
+			if p.Kind == kind.is {
+				names = append(names, p.Name)
+			}
+		}
+		switch len(names) {
+		case 0:
+		case 1:
+			list = append(list, kind.one+" "+codeList(names))
+		default:
+			list = append(list, kind.more+" "+codeList(names))
+		}
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(list, "; ")
 }
 
 func codeList(words []string) string {

@@ -29,7 +29,8 @@ const canonicalVersion = 1
 // Other headers do not count: an SDK's update that changes the version header,
 // or how much of the object it wants back (Prefer), is the same intent. Neither
 // do the key, credentials, volatile fields and security codes, and sensitive
-// fields only if sensitive is true. An empty body, {} and no body mean the same.
+// fields only if sensitive is true. An object that held nothing else is as good
+// as none, and so is an empty body, or {} for one.
 func (a *Adapter) Canonical(w io.Writer, version int, op rs.Operation, m outbound.Message, sensitive bool) error {
 	if version != canonicalVersion {
 		return fmt.Errorf("%s: canonical version %d is not known to this build", op.Name, version)
@@ -42,6 +43,7 @@ func (a *Adapter) Canonical(w io.Writer, version int, op rs.Operation, m outboun
 	if !sensitive {
 		r.leaveOut(op.Sensitive)
 	}
+	r.leaveOut(op.Keys)
 	c := canonical{w: w}
 	c.line("samekey canonical 1")
 	c.line("method", op.Method)
@@ -63,6 +65,8 @@ func (r *read) leaveOut(places []rs.Place) {
 	for _, place := range places {
 		r.content.drop(place)
 		switch place.Kind {
+		case rs.InJSON:
+			prune(r.content.tree, pointer(place.Name))
 		case rs.InForm:
 			r.query = withoutField(r.query, place.Name)
 		case rs.InHeader:

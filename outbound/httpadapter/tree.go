@@ -181,6 +181,28 @@ func without(v any, tokens []string) (rest any, changed bool) {
 	return v, false
 }
 
+// prune takes the empty objects that lead to the place tokens out of v.
+func prune(v any, tokens []string) {
+	if len(tokens) < 2 {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if member, ok := v[tokens[0]].(map[string]any); ok {
+			prune(member, tokens[1:])
+			if len(member) == 0 {
+				delete(v, tokens[0])
+			}
+		} else {
+			prune(v[tokens[0]], tokens[1:])
+		}
+	case []any:
+		for _, i := range elements(v, tokens[0]) {
+			prune(v[i], tokens[1:])
+		}
+	}
+}
+
 // with returns v with s at the place tokens. Objects that lead there are made,
 // arrays and their elements are not. overwrite says what happens to a value that
 // stands there already. changed is false where s found no place.
@@ -194,7 +216,7 @@ func with(v any, tokens []string, s string, overwrite bool) (result any, changed
 	switch v := v.(type) {
 	case map[string]any:
 		member, ok := v[tokens[0]]
-		if !ok && len(tokens) > 1 {
+		if !ok && len(tokens) > 1 && tokens[1] != "*" && !isIndex(tokens[1]) {
 			member = map[string]any{}
 		}
 		member, changed = with(member, tokens[1:], s, overwrite)

@@ -155,7 +155,8 @@ func batchFate(status string) fate {
 type result struct {
 	ref     string // What the operation created; "" if the answer does not name it.
 	status  string
-	refused bool // No money moved.
+	refused bool   // No money moved.
+	why     string // What says so: the state of the payment that was refused.
 	outcome outbound.Outcome
 }
 
@@ -180,7 +181,7 @@ func readResult(operation string, body []byte) (result, error) {
 	if err := decode(body, &o); err != nil || o.id() == "" && !actsOnly(operation) {
 		return result{}, errNoObject
 	}
-	r := result{ref: o.id(), status: o.Status, outcome: outbound.Done}
+	r := result{ref: o.id(), status: o.Status, why: o.Status, outcome: outbound.Done}
 	switch operation {
 	case authorizationCapture.Name:
 		r.fates(captureFate(o.Status))
@@ -197,7 +198,7 @@ func readResult(operation string, body []byte) (result, error) {
 }
 
 func (b *batch) result() result {
-	r := result{ref: b.Header.ID, status: b.Header.Status}
+	r := result{ref: b.Header.ID, status: b.Header.Status, why: b.Header.Status}
 	r.fates(batchFate(b.Header.Status))
 	return r
 }
@@ -235,6 +236,7 @@ func (o *order) result(operation string) result {
 			r.ref, r.status = made[0].ID, made[0].Status
 		}
 		r.fates(fates...)
+		r.why = made[0].Status
 	case paying:
 		r.ref = ""
 		if o.Status != "COMPLETED" {

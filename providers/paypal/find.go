@@ -98,14 +98,14 @@ func found(x *httpadapter.Exchange, e rs.Evidence, r result, body []byte) outbou
 		Answer:    jsonAnswer(http.StatusOK, body),
 	}
 	if r.refused {
-		f.Effect, f.Code, f.ProviderCode = outbound.EffectNone, outbound.ErrRefused, r.status
+		f.Effect, f.Code, f.ProviderCode = outbound.EffectNone, outbound.ErrRefused, r.why
 	}
 	return f
 }
 
 // missed is a final state that is not the goal.
 func missed(x *httpadapter.Exchange, status string) outbound.Finding {
-	return found(x, rs.ByStateGuard, result{refused: true, status: status}, x.Body)
+	return found(x, rs.ByStateGuard, result{refused: true, status: status, why: status}, x.Body)
 }
 
 func jsonAnswer(status int, body []byte) *outbound.Answer {

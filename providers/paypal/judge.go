@@ -93,7 +93,7 @@ func judgeSuccess(x *httpadapter.Exchange) outbound.Verdict {
 	}
 	switch {
 	case r.refused:
-		v.Effect, v.Code, v.ProviderCode = outbound.EffectNone, outbound.ErrRefused, r.status
+		v.Effect, v.Code, v.ProviderCode = outbound.EffectNone, outbound.ErrRefused, r.why
 	case x.Status == http.StatusAccepted || x.Status == http.StatusMultiStatus:
 		v.Outcome = outbound.Pending
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
+	"github.com/seed-6b5e302b/samekey/internal/fakeprovider/paypal"
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider/stripe"
 )
 
@@ -31,18 +32,22 @@ type Options struct {
 	// testing/synctest can move; only Client and Transport reach it. Defaults to
 	// a socket of the loopback interface.
 	InMemory bool
-	// Lenient accepts parameters that the operation does not have. Defaults to
-	// refusing them as the provider does.
+	// Lenient accepts what the provider would refuse: at Stripe parameters that an
+	// operation does not have, at PayPal any token or none. Defaults to refusing.
 	Lenient bool
 	// Seed makes chances and object ids repeatable. Defaults to 1.
 	Seed uint64
-	// Stripe decides what is not known of the real Stripe.
-	Stripe StripeUnknowns
+	// Stripe and PayPal are settings of one provider's fake.
+	Stripe StripeSettings
+	PayPal PayPalSettings
 }
 
-// StripeUnknowns are questions that Stripe's documentation leaves open. Each
-// field's zero value is the cautious answer; a test may try the other one.
-type StripeUnknowns struct {
+// StripeSettings answer what Stripe's documentation leaves open. Each field's
+// zero value is the cautious answer; a test may try the other one.
+type StripeSettings struct {
+	// Account is the id of the account that the keys belong to. Defaults to
+	// "acct_1FakeStripe".
+	Account string
 	// KeysAcrossAccounts makes one key of the same key under two accounts or
 	// modes. Defaults to separate keys.
 	KeysAcrossAccounts bool
@@ -58,6 +63,31 @@ type StripeUnknowns struct {
 	SearchLag time.Duration
 }
 
+// PayPalSettings are the credentials and times of the PayPal fake, and answers to
+// what PayPal's documentation leaves open.
+type PayPalSettings struct {
+	// ClientID and Secret are the only credentials that get a token. Defaults to
+	// any that are not empty.
+	ClientID, Secret string
+	// TokenLifetime is how long a token lasts on the provider's clock. Defaults to
+	// 9 hours.
+	TokenLifetime time.Duration
+	// OrderWindow is how long Orders v2 remembers a request id. Defaults to 6
+	// hours; PayPal gives up to 72 by arrangement.
+	OrderWindow time.Duration
+	// KeepRefusals makes a request id remember a 422. Defaults to running again.
+	KeepRefusals bool
+	// CompareBodies refuses a known request id with another body on Orders and
+	// Payments too. Defaults to giving the first result back.
+	CompareBodies bool
+	// MerchantKeys makes the apps of a merchant share their request ids. Defaults
+	// to separate ones for each client id.
+	MerchantKeys bool
+	// Replay200 makes every replay of a creation answer 200. Defaults to 201 where
+	// PayPal's guide shows it or names no signal.
+	Replay200 bool
+}
+
 // Fake is a provider. It is safe for concurrent use and closed with the test.
 type Fake struct {
 	// URL is the base URL, without a slash at the end.
@@ -66,6 +96,7 @@ type Fake struct {
 	tb     testing.TB
 	engine *fakeprovider.Fake
 	server *fakeprovider.Server
+	limit  time.Duration
 }
 
 // Stripe starts a fake of Stripe's API v1 and v2. It accepts every secret or
@@ -74,12 +105,30 @@ func Stripe(tb testing.TB, opts *Options) *Fake {
 	tb.Helper()
 	o := valueOf(opts)
 	return start(tb, o, stripe.New(stripe.Config{
+		Account:            o.Stripe.Account,
 		Lenient:            o.Lenient,
 		KeysAcrossAccounts: o.Stripe.KeysAcrossAccounts,
 		KeepNotFound:       o.Stripe.KeepNotFound,
 		V2ReplayHeader:     o.Stripe.V2ReplayHeader,
 		V2IgnoresBody:      o.Stripe.V2IgnoresBody,
 		SearchLag:          o.Stripe.SearchLag,
+	}))
+}
+
+// PayPal starts a fake of PayPal's REST APIs, with its token endpoint.
+func PayPal(tb testing.TB, opts *Options) *Fake {
+	tb.Helper()
+	o := valueOf(opts)
+	return start(tb, o, paypal.New(paypal.Config{
+		ClientID:      o.PayPal.ClientID,
+		Secret:        o.PayPal.Secret,
+		TokenLifetime: o.PayPal.TokenLifetime,
+		OrderWindow:   o.PayPal.OrderWindow,
+		KeepRefusals:  o.PayPal.KeepRefusals,
+		CompareBodies: o.PayPal.CompareBodies,
+		MerchantKeys:  o.PayPal.MerchantKeys,
+		Replay200:     o.PayPal.Replay200,
+		Lenient:       o.Lenient,
 	}))
 }
 
@@ -93,8 +142,9 @@ func valueOf(opts *Options) Options {
 func start(tb testing.TB, o Options, dialect func() fakeprovider.Dialect) *Fake {
 	tb.Helper()
 	engine := fakeprovider.New(dialect, &fakeprovider.Options{Seed: o.Seed})
-	f := &Fake{tb: tb, engine: engine}
+	f := &Fake{tb: tb, engine: engine, limit: socketLimit}
 	if o.InMemory {
+		f.limit = memoryLimit
 		f.server = fakeprovider.InMemory(engine)
 	} else {
 		server, err := fakeprovider.Listen(engine)
@@ -112,7 +162,7 @@ func start(tb testing.TB, o Options, dialect func() fakeprovider.Dialect) *Fake 
 // its own. They are closed with the test.
 func (f *Fake) Transport() http.RoundTripper { return f.server.Transport() }
 
-// Client returns a new client over a Transport, with no timeout.
+// Client returns a new client over a Transport. It has no timeout.
 func (f *Fake) Client() *http.Client { return &http.Client{Transport: f.Transport()} }
 
 // Handler returns the fake as a handler, for a server of the test's own. There
@@ -172,19 +222,23 @@ func (f *Fake) Requests(operation string) []Request {
 // The types of this package that say "seeds" can be given, each to its provider.
 func (f *Fake) Seed(object any) string {
 	f.tb.Helper()
-	id, err := f.engine.Seed(internal(object))
+	id, err := f.engine.Seed(engineSeed(object))
 	if err != nil {
 		f.tb.Fatalf("providertest: %v", err)
 	}
 	return id
 }
 
-// awaitLimit ends a test that waits for what never comes.
-const awaitLimit = 30 * time.Second
+// How long a test waits for what never comes. In memory the time is the bubble's
+// own, which costs nothing.
+const (
+	socketLimit = 30 * time.Second
+	memoryLimit = 30 * 24 * time.Hour
+)
 
 // AwaitRequests blocks until n requests of operation ("" for all) have arrived
-// since the fake started. It fails the test after 30 s; call it from the test's
-// goroutine.
+// since the fake started. It fails the test after 30 s, in memory after 30 days;
+// call it from the test's goroutine.
 func (f *Fake) AwaitRequests(operation string, n int) {
 	f.tb.Helper()
 	f.await(operation, "requests", func(s fakeprovider.Snapshot) bool { return s.Arrived >= n })
@@ -206,7 +260,7 @@ func (f *Fake) AwaitHeld(n int) {
 
 func (f *Fake) await(operation, what string, done func(fakeprovider.Snapshot) bool) {
 	f.tb.Helper()
-	ctx, cancel := context.WithTimeout(f.tb.Context(), awaitLimit)
+	ctx, cancel := context.WithTimeout(f.tb.Context(), f.limit)
 	defer cancel()
 	if err := f.engine.Await(ctx, operation, done); err != nil {
 		f.tb.Fatalf("providertest: waiting for %s of %q: %v", what, operation, err)

@@ -1,7 +1,5 @@
 package providertest
 
-import "github.com/seed-6b5e302b/samekey/internal/fakeprovider/stripe"
-
 // PaymentIntent seeds a Stripe payment intent.
 type PaymentIntent struct {
 	Amount   int64  // in the smallest unit; defaults to 1000
@@ -84,35 +82,4 @@ type InAccount struct {
 	Account string // as in the Stripe-Account header; "" for the key's own
 	Live    bool
 	Object  any // another seed of this package
-}
-
-// internal turns a seed of this package into the engine's.
-func internal(seed any) any {
-	switch s := seed.(type) {
-	case PaymentIntent:
-		return stripe.PaymentIntent(s)
-	case Charge:
-		return stripe.Charge(s)
-	case Customer:
-		return stripe.Customer(s)
-	case SetupIntent:
-		return stripe.SetupIntent(s)
-	case StripeInvoice:
-		return stripe.Invoice(s)
-	case StripeSubscription:
-		return stripe.Subscription(s)
-	case CheckoutSession:
-		return stripe.CheckoutSession(s)
-	case Transfer:
-		return stripe.Transfer(s)
-	case StripePayout:
-		return stripe.Payout(s)
-	case EventDestination:
-		return stripe.EventDestination(s)
-	case Account:
-		return stripe.Account(s)
-	case InAccount:
-		return stripe.In{Account: s.Account, Live: s.Live, Object: internal(s.Object)}
-	}
-	return seed
 }

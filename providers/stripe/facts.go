@@ -1,6 +1,10 @@
 package stripe
 
-import rs "github.com/seed-6b5e302b/samekey/replaysemantics"
+import (
+	"strings"
+
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
+)
 
 const (
 	factsRead = "2026-11-30"
@@ -58,17 +62,16 @@ func factsV2() []rs.Fact {
 // facts hold for one operation.
 func (r row) facts() []rs.Fact {
 	facts := []rs.Fact{documented("method, path and parameters", pageAPI+r.page)}
-	switch r.mark {
-	case noMark:
+	if r.mark == noMark {
 		facts = append(facts, documented("takes no metadata", pageAPI+r.page))
-	default:
+	} else {
 		facts = append(facts,
 			documented("takes metadata; entries with other names stay", pageMetadata),
 			reported("metadata added on a retry changes the parameters and breaks the replay", "https://github.com/stripe/stripe-java/issues/389"))
 	}
-	switch r.again {
-	case guarded, unkeyed:
-		return append(facts, documented("a resend after the key was pruned does "+r.again, pageErrorCodes))
+	source := pageIdempotency
+	if strings.HasPrefix(r.again, guarded) {
+		source = pageErrorCodes
 	}
-	return append(facts, documented("a resend after the key was pruned: "+r.again, pageIdempotency))
+	return append(facts, documented("a resend that no key stops any more: "+r.again, source))
 }

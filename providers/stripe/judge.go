@@ -87,7 +87,7 @@ func judge(x *httpadapter.Exchange) outbound.Verdict {
 	}
 	var a answer
 	if err := json.Unmarshal(x.Body, &a); err != nil {
-		return unknown(x, true)
+		return outbound.Verdict{Again: true} // even where a header forbids: a resend replays the whole answer
 	}
 	switch {
 	case success && a.Error == nil && a.identified():
@@ -97,13 +97,13 @@ func judge(x *httpadapter.Exchange) outbound.Verdict {
 		v.ProviderCode = a.Error.name()
 		return v
 	}
-	return unknown(x, true) // JSON, but none of Stripe's answers
+	return outbound.Verdict{Again: true} // JSON, but none of Stripe's answers
 }
 
 // unknown is what an answer teaches that proves nothing. again is whether
 // another attempt is worth it where Stripe does not say.
 func unknown(x *httpadapter.Exchange, again bool) outbound.Verdict {
-	return outbound.Verdict{Again: mayRetry(x, again), RetryAfter: retryAfter(x.Header)}
+	return outbound.Verdict{Again: mayRetry(x, again)}
 }
 
 // identified reports whether a success says what it created or changed. A meter
@@ -154,8 +154,8 @@ func judgeStatus(x *httpadapter.Exchange, e *apiError) outbound.Verdict {
 		return none(outbound.ErrRejected)
 	case http.StatusTooManyRequests:
 		v := none(outbound.ErrRateLimited)
-		v.Again, v.RetryAfter = mayRetry(x, true), retryAfter(x.Header)
-		if e.Code == codeLockTimeout && v.RetryAfter == 0 {
+		v.Again = mayRetry(x, true)
+		if e.Code == codeLockTimeout && x.Header.Get("Retry-After") == "" {
 			v.RetryAfter = lockWait
 		}
 		return v
@@ -191,22 +191,4 @@ func mayRetry(x *httpadapter.Exchange, otherwise bool) bool {
 		return says
 	}
 	return otherwise
-}
-
-// retryAfter reads Retry-After, in seconds or as a date; 0 without one. A date
-// counts from the answer's own.
-func retryAfter(h http.Header) time.Duration {
-	text := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	from, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return 0
-	}
-	return max(at.Sub(from), 0)
 }

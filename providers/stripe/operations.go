@@ -36,14 +36,11 @@ type row struct {
 	mark   string // The metadata entry for the mark.
 	lookup string // How the effect is found when the answer is lost.
 	page   string // The operation's page below https://docs.stripe.com/api.
-	again  string // What a resend does once the key is pruned.
+	again  string // What a resend does that the key does not stop, as once it is pruned.
 }
 
-// What a resend does after the key was pruned, where rows share it.
-const (
-	guarded = "nothing: the object's state refuses it"
-	unkeyed = "nothing: the object's state refuses it; there is no key"
-)
+// guarded is what a resend does where the object's state refuses it.
+const guarded = "refused by the object's state"
 
 // formRows are the operations of API v1 that take a key.
 var formRows = []row{
@@ -59,19 +56,19 @@ var formRows = []row{
 	{"setup_intent.cancel", rs.Object, "/v1/setup_intents/{id}/cancel", noMark, "GET by id", "/setup_intents/cancel", guarded},
 
 	{"customer.create", rs.Object, "/v1/customers", onCreated, "list by email and created, compare the mark", "/customers/create", "duplicate customer"},
-	{"customer_balance_transaction.create", rs.Money, "/v1/customers/{id}/balance_transactions", onCreated, "list by created, compare the mark", "/customer_balance_transactions/create", "double credit"},
+	{"customer_balance_transaction.create", rs.Money, "/v1/customers/{id}/balance_transactions", onCreated, "list the customer's transactions, compare the mark", "/customer_balance_transactions/create", "double credit"},
 
 	{"checkout_session.create", rs.Object, "/v1/checkout/sessions", onCreated, "list by customer or payment_intent and created, compare the mark", "/checkout/sessions/create", "second session"},
 	{"checkout_session.expire", rs.Object, "/v1/checkout/sessions/{id}/expire", noMark, "GET by id", "/checkout/sessions/expire", guarded},
 
-	{"subscription.create", rs.Money, "/v1/subscriptions", onCreated, "list by customer, price and created, compare the mark", "/subscriptions/create", "second subscription"},
+	{"subscription.create", rs.Money, "/v1/subscriptions", onCreated, "list by customer and created, compare the mark", "/subscriptions/create", "second subscription"},
 	{"subscription.update", rs.Money, "/v1/subscriptions/{id}", onUpdate, "GET by id, compare the mark", "/subscriptions/update", "the same update again, with its prorations"},
 
 	{"invoice.create", rs.Object, "/v1/invoices", onCreated, "list by customer and created, compare the mark", "/invoices/create", "second draft"},
 	{"invoice.finalize", rs.Money, "/v1/invoices/{id}/finalize", noMark, "GET by id", "/invoices/finalize", guarded},
 	{"invoice.pay", rs.Money, "/v1/invoices/{id}/pay", noMark, "GET by id", "/invoices/pay", guarded},
 	{"invoice.void", rs.Object, "/v1/invoices/{id}/void", noMark, "GET by id", "/invoices/void", guarded},
-	{"invoice.send", rs.Notification, "/v1/invoices/{id}/send", noMark, "scan events for the key", "/invoices/send", "second e-mail"},
+	{"invoice.send", rs.Notification, "/v1/invoices/{id}/send", noMark, "", "/invoices/send", "second e-mail"},
 	{"invoice_item.create", rs.Money, "/v1/invoiceitems", onCreated, "list by customer or invoice and created, compare the mark", "/invoiceitems/create", "duplicate line"},
 	{"credit_note.create", rs.Money, "/v1/credit_notes", onCreated, "list by invoice and created, compare the mark", "/credit_notes/create", "second note"},
 
@@ -89,7 +86,7 @@ var formRows = []row{
 // deleteRows are the operations of API v1 that delete: Stripe takes no key for
 // them, and their state guards them.
 var deleteRows = []row{
-	{"subscription.cancel", rs.Object, "/v1/subscriptions/{id}", noMark, "GET by id", "/subscriptions/cancel", unkeyed},
+	{"subscription.cancel", rs.Object, "/v1/subscriptions/{id}", noMark, "GET by id", "/subscriptions/cancel", guarded},
 }
 
 // jsonRows are the operations of API v2.
@@ -102,7 +99,7 @@ var jsonRows = []row{
 }
 
 var jsonDeleteRows = []row{
-	{"v2.event_destination.delete", rs.Object, "/v2/core/event_destinations/{id}", noMark, "GET by id: gone", "/v2/core/event_destinations/delete", guarded},
+	{"v2.event_destination.delete", rs.Object, "/v2/core/event_destinations/{id}", noMark, "", "/v2/core/event_destinations/delete", guarded},
 }
 
 // Operations returns the table of everything that this package can call, with

@@ -19,6 +19,7 @@ var (
 	_ httpadapter.Checker       = codec{}
 	_ httpadapter.Refuser       = codec{}
 	_ httpadapter.KeyRecogniser = codec{}
+	_ httpadapter.Finder        = codec{}
 )
 
 // Check refuses a message to API v2 without a version, which Stripe requires.

@@ -125,10 +125,7 @@ func (a *access) check() error {
 			return errors.New("stripe: an organization key needs Config.Version")
 		}
 	}
-	if _, err := url.Parse(a.BaseURL); err != nil {
-		return errors.New("stripe: Config.BaseURL is not a URL")
-	}
-	return nil
+	return nil // BaseURL is checked by httpadapter
 }
 
 // checkKey refuses what is no secret key and a key of the other mode. A key
@@ -194,9 +191,14 @@ func (a *access) authorize(ctx context.Context, account string, own []outbound.F
 			return fmt.Errorf("%w: stripe: Config.Credentials: %w", outbound.ErrAuth, err)
 		}
 		mayActForOthers = false
+	case a.SecretKey == "":
+		return fmt.Errorf("%w: stripe: set Config.SecretKey or Config.Credentials to send without a caller's own key", outbound.ErrAuth)
 	}
 	if own == nil {
 		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	if a.Version != "" && r.Header.Get(headerVersion) == "" && (own == nil || a.isV2(r.URL)) {
+		r.Header.Set(headerVersion, a.Version) // of native calls and look-ups: an SDK states its own
 	}
 	switch {
 	case organization(key):

@@ -132,6 +132,7 @@ func TestAuthorizeRefusesOtherMode(t *testing.T) {
 		{"live key in test mode", Config{SecretKey: "sk_test_x", Test: true}, "Bearer rk_live_secret", true},
 		{"from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "sk_test_secret", nil }}, "", true},
 		{"no secret key from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "", nil }}, "", true},
+		{"no key at all", Config{}, "", true},
 		{"vault down", Config{Credentials: func(context.Context, string) (string, error) { return "", context.DeadlineExceeded }}, "", false},
 	} {
 		c.cfg.Account = "acct_1"

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-6b5e302b/samekey/internal/pgtest"
@@ -16,18 +17,22 @@ import (
 
 // harness opens ledgers for the conformance suite.
 type harness struct {
-	pool *pgxpool.Pool // Of the ledger opened last.
+	mode pgx.QueryExecMode // Defaults to pgx's own.
+	pool *pgxpool.Pool     // Of the ledger opened last.
 	opts *postgres.Options
 }
 
 func (h *harness) Open(t testing.TB, now func() time.Time) recordstore.Store {
 	h.pool, h.opts = pgtest.Pool(t), &postgres.Options{Now: now}
 	migrate(t, h.pool, h.opts)
+	if h.mode != 0 {
+		h.pool = configured(t, h.pool, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = h.mode })
+	}
 	return postgres.New(h.pool, h.opts)
 }
 
 func (h *harness) Reopen(t testing.TB) recordstore.Store {
-	return postgres.New(h.pool, h.opts)
+	return postgres.New(configured(t, h.pool, func(*pgxpool.Config) {}), h.opts)
 }
 
 func (h *harness) Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Record) {

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	mrand "math/rand/v2"
 	"os"
 	"sync"
 	"testing"
@@ -21,9 +22,9 @@ func TestZHot(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	pool := pgtest.Open(t, dsn)
 	n := 0
-	for _, sz := range [][2]int{{256, 256}, {256, 700}, {1024, 1024}, {200, 1500}, {2048, 2048}} {
-		for _, ff := range []int{80, 70, 60, 50, 40} {
-			for _, mode := range []string{"now8", "held256"} {
+	for _, sz := range [][2]int{{256, 256}, {1024, 1024}, {2048, 2048}} {
+		for _, ff := range []int{100, 95, 90, 80, 70, 60, 50, 45} {
+			for _, mode := range []string{"now8", "flight64", "batch25"} {
 				n++
 				opts := &postgres.Options{Schema: fmt.Sprintf("s%d", n)}
 				migrate(t, pool, opts)
@@ -31,9 +32,47 @@ func TestZHot(t *testing.T) {
 					t.Fatal(err)
 				}
 				store := postgres.New(pool, opts)
-				const total = 4000
+				const total = 3200
 				var wg sync.WaitGroup
-				if mode == "now8" {
+				if mode == "batch25" {
+					for range 8 {
+						wg.Go(func() {
+							for range total / 8 / 25 {
+								claimThenSettle(t, ctx, store, 25, sz[0])
+							}
+						})
+					}
+				} else if mode == "flight64" {
+					var done sync.WaitGroup
+					stop := make(chan bool)
+					done.Go(func() {
+						for {
+							select {
+							case <-stop:
+								return
+							case <-time.After(700 * time.Millisecond):
+								pool.Exec(ctx, fmt.Sprintf("VACUUM s%d.record", n))
+							}
+						}
+					})
+					for range 64 {
+						wg.Go(func() {
+							for range total / 64 {
+								got, err := store.Claim(ctx, claimOf(sz[0]))
+								if err != nil {
+									t.Error(err)
+								}
+								time.Sleep(time.Duration(10+mrand.IntN(60)) * time.Millisecond)
+								if _, err := store.Settle(ctx, settlementOf(got.Record, sz[1])); err != nil {
+									t.Error(err)
+								}
+							}
+						})
+					}
+					wg.Wait()
+					close(stop)
+					done.Wait()
+				} else if mode == "now8" {
 					for range 8 {
 						wg.Go(func() {
 							for range total / 8 {

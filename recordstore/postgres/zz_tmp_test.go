@@ -17,17 +17,23 @@ import (
 func rb(n int) []byte { b := make([]byte, n); rand.Read(b); return b }
 
 func TestZZ(t *testing.T) {
-	if os.Getenv("ZZ") == "" { return }
+	if os.Getenv("ZZ") == "" {
+		return
+	}
 	ctx := context.Background()
 	pool := pgtest.Pool(t)
-	if err := Migrate(ctx, pool, nil); err != nil { t.Fatal(err) }
+	if err := Migrate(ctx, pool, nil); err != nil {
+		t.Fatal(err)
+	}
 	conn, _ := pool.Acquire(ctx)
 	defer conn.Release()
 	conn.Exec(ctx, "SET synchronous_commit=off")
-	if os.Getenv("ZZ")=="g" { conn.Exec(ctx, "SET plan_cache_mode=force_generic_plan") }
+	if os.Getenv("ZZ") == "g" {
+		conn.Exec(ctx, "SET plan_cache_mode=force_generic_plan")
+	}
 	s := New(pool, nil)
-	upsert := within("samekey", strings.NewReplacer("{columns}", columns, "{result}", strings.ReplaceAll(result,"{us}",us), "{clock}", clock, "{key}", key).Replace(upsertClaim))
-	plainSettle := within("samekey", strings.NewReplacer("{columns}", columns, "{result}", strings.ReplaceAll(result,"{us}",us), "{clock}", clock, "{key}", key).Replace(`
+	upsert := within("samekey", strings.NewReplacer("{columns}", columns, "{result}", strings.ReplaceAll(result, "{us}", us), "{clock}", clock, "{key}", key).Replace(upsertClaim))
+	plainSettle := within("samekey", strings.NewReplacer("{columns}", columns, "{result}", strings.ReplaceAll(result, "{us}", us), "{clock}", clock, "{key}", key).Replace(`
 	UPDATE {schema}.record AS r SET {result}
 	FROM (SELECT now, $4::text AS next FROM ({clock}) AS clock) AS move
 	WHERE {key} AND r.state = 'sending' AND r.holder = $17::text AND r.fence = $18::bigint
@@ -37,7 +43,9 @@ func TestZZ(t *testing.T) {
 	run := func(name, sql string, n int, mk func() []any, dst func() []any) {
 		start := time.Now()
 		for range n {
-			if err := conn.QueryRow(ctx, sql, mk()...).Scan(dst()...); err != nil { t.Fatal(name, err) }
+			if err := conn.QueryRow(ctx, sql, mk()...).Scan(dst()...); err != nil {
+				t.Fatal(name, err)
+			}
 		}
 		fmt.Printf("%-20s %v\n", name, time.Since(start)/time.Duration(n))
 	}
@@ -45,13 +53,20 @@ func TestZZ(t *testing.T) {
 	mkClaim := func() []any {
 		id := rb(16)
 		ids = append(ids, id)
-		return []any{s.clock(), int32(20000), id, "money", [][]byte{rb(33)}, []string{"v1", "foreign"}, 1, "holderholderholderholder", timestamp(time.Time{}), micros(time.Minute), micros(time.Hour), "v1", sealed(rb(256)), rb(32), "stripe", "acct_1Nv0FGQ9RKHgCVdK/live", "refund.create", "0193f6a2-1c3d-7e4f-8a5b-6c7d8e9f0a1b", int64(7*86400e6), int64(400*86400e6)}
+		return []any{s.clock(), int32(20000), id, "money", [][]byte{rb(33)}, []string{"v1", "foreign"}, 1, "holderholderholderholder", timestamp(time.Time{}), micros(time.Minute), micros(time.Hour), "v1", sealed(rb(256)), rb(32), "stripe", "acct_1Nv0FGQ9RKHgCVdK/live", "refund.create", "0193f6a2-1c3d-7e4f-8a5b-6c7d8e9f0a1b", int64(7 * 86400e6), int64(400 * 86400e6)}
 	}
-	claimDst := func() []any { var now time.Time; var f int32; var h bool; r := &row{}; return append([]any{&now, &f, &h}, r.fields()...) }
+	claimDst := func() []any {
+		var now time.Time
+		var f int32
+		var h bool
+		r := &row{}
+		return append([]any{&now, &f, &h}, r.fields()...)
+	}
 	settleDst := func() []any { r := &row{}; return r.fields() }
 	slimDst := func() []any { var now time.Time; var h int64; return []any{&now, &h} }
 	mkSettle := func() []any {
-		id := ids[0]; ids = ids[1:]
+		id := ids[0]
+		ids = ids[1:]
 		return append(s.resultArgs(recordstore.ID{Day: 20000, KeyHash: [16]byte(id)}, recordstore.Result{State: "succeeded", Evidence: "no_replay_header", Outcome: "done", Deliveries: 1, ResponseStatus: 200, ResponseHeader: rb(100), ResponseBody: rb(256), ExternalRef: "re_3MmlLrLkdIwHu7ix0uke3Ezy", RequestID: "req_Tz1cKu5a9kJzYn"}), "holderholderholderholder", int64(1), text(""))
 	}
 	for range 4 {
@@ -63,7 +78,12 @@ func TestZZ(t *testing.T) {
 		_ = pgx.ErrNoRows
 	}
 	rows, _ := conn.Query(ctx, "select left(statement,30), generic_plans, custom_plans from pg_prepared_statements")
-	for rows.Next() { var a string; var b,c int64; rows.Scan(&a,&b,&c); fmt.Println(strings.TrimSpace(a),b,c) }
+	for rows.Next() {
+		var a string
+		var b, c int64
+		rows.Scan(&a, &b, &c)
+		fmt.Println(strings.TrimSpace(a), b, c)
+	}
 }
 
 const upsertClaim = `

@@ -20,9 +20,6 @@ func (x *exec) add(index map[string]*record, list *[]*record, r *record) *record
 // show gives a record back with its id, status and times.
 func (r *record) show(links ...object) object {
 	v := maps.Clone(r.fields)
-	if v == nil {
-		v = object{}
-	}
 	v["id"], v["create_time"], v["update_time"], v["links"] = r.id, stamp(r.created), stamp(r.updated), links
 	if r.status != "" {
 		v["status"] = r.status
@@ -63,12 +60,14 @@ func createProduct(x *exec) (reply, *failure) {
 
 func getProduct(x *exec) (reply, *failure) { return x.one(x.s.products) }
 
-func viewProduct(x *exec, id string) object {
-	return x.s.products[id].show(x.link("/v1/catalogs/products/"+id, "self", "GET"))
+func viewProduct(x *exec, id string) object { return showProduct(x, x.s.products[id]) }
+
+func showProduct(x *exec, r *record) object {
+	return r.show(x.link("/v1/catalogs/products/"+r.id, "self", "GET"))
 }
 
 func listProducts(x *exec) (reply, *failure) {
-	return x.page("products", x.s.productList, viewProduct, 10)
+	return x.page("products", x.s.productList, showProduct, 10)
 }
 
 // createPlan is POST /v1/billing/plans.
@@ -93,8 +92,10 @@ func createPlan(x *exec) (reply, *failure) {
 
 func getPlan(x *exec) (reply, *failure) { return x.one(x.s.plans) }
 
-func viewPlan(x *exec, id string) object {
-	return x.s.plans[id].show(x.link("/v1/billing/plans/"+id, "self", "GET"))
+func viewPlan(x *exec, id string) object { return showPlan(x, x.s.plans[id]) }
+
+func showPlan(x *exec, r *record) object {
+	return r.show(x.link("/v1/billing/plans/"+r.id, "self", "GET"))
 }
 
 // listPlans filters by product_id and plan_ids.
@@ -103,7 +104,7 @@ func listPlans(x *exec) (reply, *failure) {
 	list := slices.DeleteFunc(slices.Clone(x.s.planList), func(r *record) bool {
 		return (product != "" && text(r.fields, "product_id") != product) || !ids(r.id)
 	})
-	return x.page("plans", list, viewPlan, 10)
+	return x.page("plans", list, showPlan, 10)
 }
 
 // among reports whether a value is in a comma-separated query parameter; all
@@ -147,7 +148,7 @@ func createSubscription(x *exec) (reply, *failure) {
 	}
 	x.add(x.s.subscriptions, &x.s.subscriptionList, r)
 	x.tx.Effect(r.id)
-	x.publish("BILLING.SUBSCRIPTION.CREATED", viewSubscription(x, r.id))
+	x.publish("BILLING.SUBSCRIPTION.CREATED", showSubscription(x, r))
 	return reply{id: r.id}, nil
 }
 
@@ -156,12 +157,19 @@ func subscriptionID(x *exec) string { return "I-" + x.tx.Token(12, upperDigits) 
 func getSubscription(x *exec) (reply, *failure) { return x.one(x.s.subscriptions) }
 
 func viewSubscription(x *exec, id string) object {
-	r := x.s.subscriptions[id]
-	path := "/v1/billing/subscriptions/" + id
+	v := showSubscription(x, x.s.subscriptions[id])
+	if x.full {
+		return v
+	}
+	return object{"id": v["id"], "status": v["status"], "create_time": v["create_time"], "links": v["links"]}
+}
+
+func showSubscription(x *exec, r *record) object {
+	path := "/v1/billing/subscriptions/" + r.id
 	links := []object{x.link(path, "self", "GET")}
 	switch r.status {
 	case "APPROVAL_PENDING":
-		links = append(links, x.link("/webapps/billing/subscriptions?ba_token="+id, "approve", "GET"))
+		links = append(links, x.link("/webapps/billing/subscriptions?ba_token="+r.id, "approve", "GET"))
 	case "ACTIVE":
 		links = append(links, x.link(path+"/cancel", "cancel", "POST"), x.link(path+"/suspend", "suspend", "POST"))
 	case "SUSPENDED":
@@ -169,9 +177,6 @@ func viewSubscription(x *exec, id string) object {
 	}
 	v := r.show(links...)
 	v["status_update_time"] = stamp(r.updated)
-	if !x.full {
-		return object{"id": v["id"], "status": v["status"], "create_time": v["create_time"], "links": v["links"]}
-	}
 	return v
 }
 
@@ -188,7 +193,7 @@ func listSubscriptions(x *exec) (reply, *failure) {
 			(!after.IsZero() && r.created.Before(after)) || (!before.IsZero() && r.created.After(before))
 	})
 	slices.Reverse(list)
-	return x.page("subscriptions", list, viewSubscription, 10)
+	return x.page("subscriptions", list, showSubscription, 10)
 }
 
 func activateSubscription(x *exec) (reply, *failure) {
@@ -221,7 +226,6 @@ func (x *exec) moveSubscription(to, event string, from ...string) (reply, *failu
 	r.fields = maps.Clone(r.fields)
 	put(r.fields, "status_change_note", note)
 	x.tx.Effect(r.id)
-	x.full = true
-	x.publish(event, viewSubscription(x, r.id))
+	x.publish(event, showSubscription(x, r))
 	return reply{id: r.id}, nil
 }

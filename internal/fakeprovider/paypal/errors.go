@@ -38,8 +38,15 @@ func (f *failure) answer(debugID string) fakeprovider.Answer {
 // detail describes one issue. A value is never repeated: it may be secret.
 func detail(issue, field, description string) object {
 	o := object{"issue": issue, "description": description}
-	if field != "" {
-		o["field"], o["location"] = field, "body"
+	if field == "" {
+		return o
+	}
+	o["field"], o["location"] = field, "query"
+	switch {
+	case strings.HasPrefix(field, "/"):
+		o["location"] = "body"
+	case strings.HasPrefix(field, "PayPal-"):
+		o["location"] = "header"
 	}
 	return o
 }
@@ -60,10 +67,14 @@ func issue(name, field, description string) *failure {
 // refused is what a state machine or a check of the business says.
 func refused(name, description string) *failure { return issue(name, "", description) }
 
+// notFound is about an id in the path, or about the member of the body at field.
 func notFound(field string) *failure {
+	d := detail("INVALID_RESOURCE_ID", field, "No resource has this id.")
+	if field != "" && !strings.HasPrefix(field, "/") {
+		d["location"] = "path"
+	}
 	return &failure{status: http.StatusNotFound, name: "RESOURCE_NOT_FOUND",
-		message: "There is no such resource.",
-		details: []object{detail("INVALID_RESOURCE_ID", field, "No resource has this id.")}}
+		message: "There is no such resource.", details: []object{d}}
 }
 
 func unauthenticated() *failure {
@@ -85,9 +96,8 @@ func full() *failure {
 // duplicateBatch says that the first send of a batch was accepted. PayPal puts
 // the link to the original batch into the detail, not among the links.
 func duplicateBatch(original object) *failure {
-	d := detail("Batch with given sender_batch_id already exists", "SENDER_BATCH_ID", "")
-	delete(d, "description")
-	d["link"] = []object{original}
+	d := object{"issue": "Batch with given sender_batch_id already exists", "field": "SENDER_BATCH_ID",
+		"location": "body", "link": []object{original}}
 	return &failure{status: http.StatusBadRequest, name: "USER_BUSINESS_ERROR",
 		message: "The batch was sent before.", details: []object{d}}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// maxInvoice is the largest total, in the currency's smallest unit.
+const maxInvoice = 1_000_000_000_000_00
+
 // createInvoice is POST /v2/invoicing/invoices. It takes no request id; the
 // invoice number alone is unique.
 func createInvoice(x *exec) (reply, *failure) {
@@ -27,6 +30,9 @@ func createInvoice(x *exec) (reply, *failure) {
 	total := new(big.Rat)
 	for _, item := range b.list("items", 100) {
 		total.Add(total, readInvoiceItem(item, currency))
+	}
+	if total.Cmp(big.NewRat(maxInvoice, 1)) > 0 {
+		b.bad("INVALID_PARAMETER_VALUE", "items", "The invoice's total is too high.")
 	}
 	if x.err != nil {
 		return reply{}, x.err
@@ -51,20 +57,20 @@ func createInvoice(x *exec) (reply, *failure) {
 	x.add(x.s.invoices, &x.s.invoiceList, r)
 	x.s.numbers[number] = true
 	x.tx.Effect(r.id)
-	x.publish("INVOICING.INVOICE.CREATED", r.show())
+	x.publish("INVOICING.INVOICE.CREATED", showInvoice(x, r))
 	return reply{id: r.id}, nil
 }
 
 // readInvoiceItem returns an item's amount in the currency's smallest unit.
 func readInvoiceItem(f fields, currency string) *big.Rat {
 	f.need("name", 200)
-	quantity, ok := new(big.Rat).SetString(f.need("quantity", 14))
+	quantity, ok := parseQuantity(f.need("quantity", 14))
 	unit, given := f.amount("unit_amount", "currency_code")
 	switch {
 	case !given:
 		f.bad("MISSING_REQUIRED_PARAMETER", "unit_amount", "An item needs a unit_amount.")
 	case f.x.err != nil:
-	case !ok || quantity.Sign() <= 0 || quantity.Cmp(big.NewRat(1_000_000, 1)) > 0:
+	case !ok:
 		f.bad("INVALID_PARAMETER_VALUE", "quantity", "The quantity must be a positive decimal.")
 	case unit.currency != currency:
 		f.bad("INVALID_PARAMETER_VALUE", "unit_amount/currency_code", "The items have the invoice's currency.")
@@ -72,6 +78,17 @@ func readInvoiceItem(f fields, currency string) *big.Rat {
 		return quantity.Mul(quantity, new(big.Rat).SetInt64(unit.minor))
 	}
 	return new(big.Rat)
+}
+
+// parseQuantity reads a positive decimal of at most a million.
+func parseQuantity(s string) (*big.Rat, bool) {
+	for _, r := range s {
+		if (r < '0' || r > '9') && r != '.' {
+			return nil, false // an exponent would make a number of any size
+		}
+	}
+	q, ok := new(big.Rat).SetString(s)
+	return q, ok && q.Sign() > 0 && q.Cmp(big.NewRat(1_000_000, 1)) <= 0
 }
 
 // rounded returns the amount to the nearest smallest unit, halves up.
@@ -103,11 +120,14 @@ func getInvoice(x *exec) (reply, *failure) { return x.one(x.s.invoices) }
 
 // viewInvoice shows an invoice; the minimal answer is a link only.
 func viewInvoice(x *exec, id string) object {
-	path := "/v2/invoicing/invoices/" + id
 	if !x.full {
-		return x.link(path, "self", "GET")
+		return x.link("/v2/invoicing/invoices/"+id, "self", "GET")
 	}
-	r := x.s.invoices[id]
+	return showInvoice(x, x.s.invoices[id])
+}
+
+func showInvoice(x *exec, r *record) object {
+	path := "/v2/invoicing/invoices/" + r.id
 	v := r.show(x.link(path, "self", "GET"), x.link(path+"/send", "send", "POST"), x.link(path+"/cancel", "cancel", "POST"))
 	delete(v, "create_time") // invoices have it in detail.metadata
 	delete(v, "update_time")
@@ -146,7 +166,7 @@ func cancelInvoice(x *exec) (reply, *failure) {
 		return reply{}, refused("CANT_CANCEL_INVOICE", "Only an invoice that was sent can be cancelled.")
 	}
 	x.moveInvoice(r, "CANCELLED", "cancel_time")
-	x.publish("INVOICING.INVOICE.CANCELLED", r.show())
+	x.publish("INVOICING.INVOICE.CANCELLED", showInvoice(x, r))
 	return reply{id: r.id}, nil
 }
 
@@ -182,6 +202,5 @@ func searchInvoices(x *exec) (reply, *failure) {
 		return (number != "" && text(detail, "invoice_number") != number) ||
 			(len(statuses) > 0 && !slices.Contains(statuses, any(r.status)))
 	})
-	x.full = true
-	return x.page("items", list, viewInvoice, 20)
+	return x.page("items", list, showInvoice, 20)
 }

@@ -10,7 +10,7 @@ import (
 const maxPage = 100
 
 // page answers a list with the part that page and page_size ask for.
-func (x *exec) page(name string, list []*record, view func(*exec, string) object, size int) (reply, *failure) {
+func (x *exec) page(name string, list []*record, show func(*exec, *record) object, size int) (reply, *failure) {
 	page, size := x.queryInt("page", 1, 1_000_000), x.queryInt("page_size", size, maxPage)
 	if x.err != nil {
 		return reply{}, x.err
@@ -18,7 +18,7 @@ func (x *exec) page(name string, list []*record, view func(*exec, string) object
 	total := len(list)
 	items := []object{}
 	for _, r := range list[min(total, (page-1)*size):min(total, page*size)] {
-		items = append(items, view(x, r.id))
+		items = append(items, show(x, r))
 	}
 	return reply{body: object{name: items, "total_items": total, "total_pages": (total + size - 1) / size,
 		"links": []object{x.selfLink()}}}, nil
@@ -26,10 +26,6 @@ func (x *exec) page(name string, list []*record, view func(*exec, string) object
 
 // selfLink is the address of the request itself.
 func (x *exec) selfLink() object {
-	link := x.call.Request.Path
-	if len(x.query) > 0 {
-		link += "?" + x.query.Encode()
-	}
 	return x.link((&url.URL{Path: x.call.Request.Path, RawQuery: x.query.Encode()}).String(), "self", "GET")
 }
 

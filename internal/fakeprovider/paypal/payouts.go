@@ -19,6 +19,7 @@ type batch struct {
 type batchItem struct {
 	id, transactionID string
 	batch             *batch
+	amount            money
 	fields            object // as they came
 }
 
@@ -51,7 +52,7 @@ func createPayout(x *exec) (reply, *failure) {
 			f.bad("INVALID_PARAMETER_VALUE", "amount/currency", "The items of a batch have one currency.")
 		}
 		next.total = money{m.currency, next.total.minor + m.minor}
-		next.items = append(next.items, &batchItem{batch: next, fields: f.o})
+		next.items = append(next.items, &batchItem{batch: next, amount: m, fields: f.o})
 	}
 	if x.err != nil {
 		return reply{}, x.err
@@ -59,9 +60,8 @@ func createPayout(x *exec) (reply, *failure) {
 	x.s.addBatch(x.tx, next)
 	if !next.denied {
 		for _, it := range next.items {
-			m, _ := fields{x: x, o: it.fields}.amount("amount", "currency")
-			x.record(&transaction{id: it.transactionID, code: "T0001", at: x.tx.Now, amount: money{m.currency, -m.minor}, status: "S",
-				custom: text(it.fields, "sender_item_id")})
+			x.record(&transaction{id: it.transactionID, code: "T0001", at: x.tx.Now, status: "S",
+				amount: money{it.amount.currency, -it.amount.minor}, custom: text(it.fields, "sender_item_id")})
 		}
 		x.tx.Effect(next.id)
 	}

@@ -256,7 +256,7 @@ func (x *exec) approve(id string) (string, error) {
 	}
 	if r := x.s.subscriptions[id]; r != nil && r.status == "APPROVAL_PENDING" {
 		r.status, r.updated = "ACTIVE", x.tx.Now
-		x.publish("BILLING.SUBSCRIPTION.ACTIVATED", viewSubscription(x, id))
+		x.publish("BILLING.SUBSCRIPTION.ACTIVATED", showSubscription(x, r))
 		return id, nil
 	}
 	if r := x.s.setupTokens[id]; r != nil && r.status == "PAYER_ACTION_REQUIRED" {

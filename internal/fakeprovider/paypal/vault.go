@@ -84,7 +84,7 @@ func createPaymentToken(x *exec) (reply, *failure) {
 	r := &record{id: x.tx.Token(8, lowerDigits), fields: object{"payment_source": shown, "customer": customer()}}
 	x.add(x.s.paymentTokens, &x.s.paymentTokenList, r)
 	x.tx.Effect(r.id)
-	x.publish("VAULT.PAYMENT-TOKEN.CREATED", viewPaymentToken(x, r.id))
+	x.publish("VAULT.PAYMENT-TOKEN.CREATED", showPaymentToken(x, r))
 	return reply{id: r.id}, nil
 }
 
@@ -103,8 +103,10 @@ func viewSetupToken(x *exec, id string) object {
 	return r.show(links...)
 }
 
-func viewPaymentToken(x *exec, id string) object {
-	return x.s.paymentTokens[id].show(x.link("/v3/vault/payment-tokens/"+id, "self", "GET"))
+func viewPaymentToken(x *exec, id string) object { return showPaymentToken(x, x.s.paymentTokens[id]) }
+
+func showPaymentToken(x *exec, r *record) object {
+	return r.show(x.link("/v3/vault/payment-tokens/"+r.id, "self", "GET"))
 }
 
 // listPaymentTokens needs a customer_id.
@@ -118,7 +120,7 @@ func listPaymentTokens(x *exec) (reply, *failure) {
 		customer, _ := r.fields["customer"].(object)
 		return text(customer, "id") != id
 	})
-	out, f := x.page("payment_tokens", list, viewPaymentToken, 5)
+	out, f := x.page("payment_tokens", list, showPaymentToken, 5)
 	if f == nil {
 		out.body["customer"] = object{"id": id}
 	}

@@ -1,6 +1,9 @@
 package stripe
 
-import "maps"
+import (
+	"maps"
+	"strings"
+)
 
 // customerCreate is POST /v1/customers.
 func customerCreate(x *exec) (object, *failure) {
@@ -120,4 +123,23 @@ func balanceTransactionGet(x *exec) (object, *failure) {
 		return nil, notFound("customer_balance_transaction", "transaction")
 	}
 	return o, nil
+}
+
+// accountGet is GET /v1/account: whose credential this is.
+func accountGet(x *exec) (object, *failure) {
+	id, _, connected := strings.Cut(x.account, "/")
+	if !connected {
+		id = x.d.cfg.Account
+	}
+	if len(x.ids) > 0 && x.ids[0] != id {
+		return nil, notFound("account", "account")
+	}
+	return object{"id": id, "object": "account", "charges_enabled": true, "payouts_enabled": true, "details_submitted": true,
+		"country": "US", "default_currency": "usd", "email": nil, "metadata": object{}, "type": "standard"}, nil
+}
+
+// balanceGet is GET /v1/balance, whose livemode tells a credential's mode. The
+// fake keeps no books.
+func balanceGet(x *exec) (object, *failure) {
+	return object{"object": "balance", "livemode": x.live, "available": []object{}, "pending": []object{}}, nil
 }

@@ -192,7 +192,7 @@ func (x *exec) events() []object {
 			continue
 		}
 		out = append(out, object{
-			"id": e.ID, "object": "event", "api_version": "2026-06-24.fake", "created": e.At.Unix(),
+			"id": e.ID, "object": "event", "api_version": "2026-06-24.dahlia", "created": e.At.Unix(),
 			"data": object{"object": e.Object}, "livemode": x.live, "pending_webhooks": int64(0), "type": e.Type,
 			"request": object{"id": e.RequestID, "idempotency_key": orNull(e.Key)},
 		})

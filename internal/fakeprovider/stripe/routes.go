@@ -160,6 +160,9 @@ func otherRoutes() []route {
 			shipping_options submit_type subscription_data success_url tax_id_collection ui_mode wallet_options`),
 		post("/v1/checkout/sessions/{id}", "checkout_session.update", updateOf("checkout.session", ""), "*"),
 		post("/v1/checkout/sessions/{id}/expire", "checkout_session.expire", sessionExpire, ""),
+		get("/v1/account", "account.get", accountGet),
+		get("/v1/accounts/{id}", "account.get", accountGet),
+		get("/v1/balance", "balance.get", balanceGet),
 		get("/v1/events", "event.list", eventList),
 		get("/v1/events/{id}", "event.get", eventGet),
 	}

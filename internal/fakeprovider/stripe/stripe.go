@@ -5,6 +5,9 @@
 // What Stripe's documentation and published exchanges say is built in. What is
 // not known is a field of Config. Error codes, types, statuses and header names
 // are Stripe's; the messages are worded here.
+//
+// Reads have operation names too, for faults and the request log:
+// "refund.get", "refund.list", "customer.search".
 package stripe
 
 import (
@@ -31,6 +34,9 @@ const maxKey = 255
 // Config holds what the fake cannot know of the real Stripe, and its limits. The
 // zero value is the cautious choice.
 type Config struct {
+	// Account is the id of the account that the keys belong to. Defaults to
+	// "acct_1FakeStripe".
+	Account string
 	// Lenient accepts parameters that the operation does not have.
 	Lenient bool
 	// KeysAcrossAccounts makes one key of the same key under two accounts or
@@ -53,6 +59,9 @@ type Config struct {
 
 // New returns a constructor of dialects with empty state, for fakeprovider.New.
 func New(cfg Config) func() fakeprovider.Dialect {
+	if cfg.Account == "" {
+		cfg.Account = "acct_1FakeStripe"
+	}
 	if cfg.SearchLag == 0 {
 		cfg.SearchLag = time.Minute
 	}

@@ -22,6 +22,12 @@ func TestSkips(t *testing.T) {
 	})
 }
 
+func TestDraws(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rt.Skip("draws another example")
+	})
+}
+
 func FuzzSkips(f *testing.F) {
 	f.Fuzz(func(t *testing.T, _ int) {
 		t.Skipf("%d", 1) // want no_skipped_test

@@ -16,9 +16,11 @@ const (
 	B = 2
 )
 
-var Bare, bare = 1, 2 // want doc_comments
+var Bare, // want doc_comments
+	bare = 1, 2
 
-const C = 1 // want doc_comments
+const C = 1 + // want doc_comments
+	1
 
 type T struct{ Field int } // a comment
 
@@ -29,18 +31,21 @@ func (bareType) M2() {}
 
 type bareType int
 
-type Bad struct{} // x
+type Bad struct { // want doc_comments
+}
 
 type (
 	// Grouped has one.
 	Grouped int
 
-	Lonely int
+	Lonely struct { // want doc_comments
+	}
 )
 
 // I has methods.
 type I interface {
-	One()
+	One( // want doc_comments
+	)
 	Two() // has one
 }
 

@@ -1,0 +1,170 @@
+package dropin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
+)
+
+// Headers that samekey adds to answers; a provider's own of these names are
+// removed.
+const (
+	HeaderLabel      = "Samekey-Label"
+	HeaderEvidence   = "Samekey-Evidence"
+	HeaderOrigin     = "Samekey-Origin"
+	HeaderEffect     = "Samekey-Effect"
+	HeaderError      = "Samekey-Error"       // an outbound.Code
+	HeaderRetryAfter = "Samekey-Retry-After" // seconds
+)
+
+// Read returns what samekey says in an answer's header: SDKs hand it out as
+// LastResponse.Header or Response.Header. err is an *outbound.Error with Code,
+// Effect and RetryAfter. Both are zero for an answer that did not come through
+// Do.
+func Read(h http.Header) (label outbound.Label, err error) {
+	label = outbound.Label(h.Get(HeaderLabel))
+	code := h.Get(HeaderError)
+	if code == "" {
+		return label, nil
+	}
+	e := &outbound.Error{Code: outbound.Code(code)}
+	switch h.Get(HeaderEffect) {
+	case outbound.EffectNone.String():
+		e.Effect = outbound.EffectNone
+	case outbound.EffectApplied.String():
+		e.Effect = outbound.EffectApplied
+	}
+	if seconds, err := strconv.ParseUint(h.Get(HeaderRetryAfter), 10, 31); err == nil {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return label, e
+}
+
+func removeOurs(h http.Header) {
+	for _, name := range []string{HeaderLabel, HeaderEvidence, HeaderOrigin, HeaderEffect, HeaderError, HeaderRetryAfter} {
+		h.Del(name)
+	}
+}
+
+// applied makes a response of a reply. A reply without its answer cannot be
+// shown in the provider's shape: the SDK gets a 503 that says applied.
+func (t *Transport) applied(r *http.Request, reply *outbound.Reply) *http.Response {
+	if reply.StatusCode == 0 {
+		return t.failed(r, &outbound.Error{
+			Code: outbound.ErrStore, Effect: outbound.EffectApplied,
+			Operation: reply.Operation, Command: reply.Command, RequestID: reply.RequestID,
+			Err: errors.New("the effect was applied by an earlier call; only its recorded answer is gone"),
+		})
+	}
+	resp := response(r, reply.StatusCode, reply.Header, reply.Body)
+	describe(resp.Header, reply)
+	resp.Header.Set(HeaderEffect, outbound.EffectApplied.String())
+	return resp
+}
+
+// failed makes a response of an error: the provider's own answer where it is the
+// reason, else one in its shape.
+func (t *Transport) failed(r *http.Request, e *outbound.Error) *http.Response {
+	status, providers := statusOf(e.Code)
+	var resp *http.Response
+	if a := e.Answer; providers && a != nil && a.StatusCode != 0 && json.Valid(a.Body) { // SDKs retry what is no JSON
+		resp = response(r, a.StatusCode, a.Header, a.Body)
+	} else {
+		answer := t.shape(e, status)
+		resp = response(r, answer.Status, answer.Header, answer.Body)
+	}
+	if e.Answer != nil {
+		describe(resp.Header, e.Answer)
+	}
+	resp.Header.Set(HeaderError, string(e.Code))
+	resp.Header.Set(HeaderEffect, e.Effect.String())
+	if e.RetryAfter > 0 {
+		seconds := (e.RetryAfter + time.Second - 1) / time.Second
+		resp.Header.Set(HeaderRetryAfter, strconv.FormatInt(int64(seconds), 10))
+	}
+	return resp
+}
+
+// statusOf is the status to answer an error with. In flight apart, an effect
+// that may have happened is never a 4xx, which SDKs and their callers take for
+// "not done". providers says that the provider's own answer may stand instead.
+func statusOf(code outbound.Code) (status int, providers bool) {
+	switch code {
+	case outbound.ErrInFlight:
+		return http.StatusConflict, false
+	case outbound.ErrInvalid, outbound.ErrFingerprintConflict, outbound.ErrExpired, outbound.ErrAbandoned:
+		return http.StatusBadRequest, false
+	case outbound.ErrForbidden:
+		return http.StatusForbidden, false
+	case outbound.ErrStore, outbound.ErrOverloaded, outbound.ErrNewerRecord, outbound.ErrUnavailable:
+		return http.StatusServiceUnavailable, false
+	case outbound.ErrRejected:
+		return http.StatusBadRequest, true
+	case outbound.ErrRefused:
+		return http.StatusPaymentRequired, true
+	case outbound.ErrAuth:
+		return http.StatusUnauthorized, true
+	case outbound.ErrRateLimited:
+		return http.StatusTooManyRequests, true
+	}
+	return http.StatusInternalServerError, false // nobody knows: uncertain, review, forgotten
+}
+
+// shape answers in the provider's shape.
+func (t *Transport) shape(e *outbound.Error, status int) outbound.Answer {
+	if refuser, ok := t.adapter.Codec().(httpadapter.Refuser); ok {
+		if a := refuser.Refuse(e, status); a != nil {
+			return *a
+		}
+	}
+	type refusal struct {
+		Code    outbound.Code `json:"code"`
+		Message string        `json:"message"`
+	}
+	body, err := json.Marshal(map[string]refusal{"error": {e.Code, e.Error()}})
+	if err != nil {
+		body = []byte(`{"error":{}}`)
+	}
+	return outbound.Answer{Status: status, Header: []outbound.Field{{Name: "Content-Type", Value: "application/json"}}, Body: body}
+}
+
+// describe says what an answer is.
+func describe(h http.Header, reply *outbound.Reply) {
+	for name, value := range map[string]string{
+		HeaderLabel: string(reply.Label), HeaderEvidence: string(reply.Evidence), HeaderOrigin: string(reply.Origin),
+	} {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+}
+
+// response makes a response to r. Request is set: SDKs look at it in their error
+// texts.
+func response(r *http.Request, status int, header []outbound.Field, body []byte) *http.Response {
+	h := make(http.Header, len(header)+6)
+	for _, f := range header {
+		if !strings.EqualFold(f.Name, "Content-Length") {
+			h.Add(f.Name, f.Value)
+		}
+	}
+	removeOurs(h)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	return &http.Response{
+		Status:     strconv.Itoa(status) + " " + http.StatusText(status),
+		StatusCode: status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:        h,
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       r,
+	}
+}

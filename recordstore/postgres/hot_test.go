@@ -1,0 +1,86 @@
+package postgres_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/seed-6b5e302b/samekey/internal/pgtest"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/recordstore/postgres"
+)
+
+// An ordinary call's settlement touches no index: at least 98 % of updates are
+// HOT, as the server counts them, for calls that settle at once and for calls
+// that are in flight by the hundred.
+func TestSettlementsAreHOT(t *testing.T) {
+	t.Parallel()
+	const calls, workers = 2000, 8
+	for _, c := range []struct {
+		name string
+		size int // Of the sealed request and of the sealed answer.
+		held int // Claims before the first of them is settled, for each worker.
+	}{
+		{"1 KB at once", 1024, 1},
+		{"256 B in flight", 256, 25},
+		{"1 KB in flight", 1024, 25},
+		{"2 KB in flight", 2048, 25},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			dsn := pgtest.DSN(t)
+			pool := pgtest.Open(t, dsn)
+			migrate(t, pool, nil)
+			store := postgres.New(pool, nil)
+			var wg sync.WaitGroup
+			for range workers {
+				wg.Go(func() {
+					for range calls / workers / c.held {
+						claimThenSettle(t, ctx, store, c.held, c.size)
+					}
+				})
+			}
+			wg.Wait()
+			pool.Close() // backends hand in their counts when they end
+			updates, hot, bytes := statistics(t, dsn)
+			share := float64(hot) / float64(updates)
+			t.Logf("%d updates, HOT %.1f %%, %d bytes a record", updates, 100*share, bytes/calls)
+			if updates != calls || share < 0.98 {
+				t.Errorf("%d updates, HOT %.1f %%; want %d and at least 98 %%", updates, 100*share, calls)
+			}
+		})
+	}
+}
+
+// claimThenSettle makes n claims and then their settlements.
+func claimThenSettle(t testing.TB, ctx context.Context, store *postgres.Store, n, size int) {
+	held := make([]recordstore.Record, 0, n)
+	for range n {
+		got, err := store.Claim(ctx, claimOf(size))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		held = append(held, got.Record)
+	}
+	for _, rec := range held {
+		if _, err := store.Settle(ctx, settlementOf(rec, size)); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// statistics waits until the server has counted the updates of 2,000 calls and
+// returns them, the HOT ones among them, and the table's size with its indexes.
+func statistics(t testing.TB, dsn string) (updates, hot, bytes int64) {
+	t.Helper()
+	pool := pgtest.Open(t, dsn)
+	waitFor(t, pool, "SELECT n_tup_upd >= 2000 FROM pg_stat_user_tables WHERE relid = 'samekey.record'::regclass")
+	if err := pool.QueryRow(context.Background(), `SELECT n_tup_upd, n_tup_hot_upd, pg_total_relation_size(relid)
+		FROM pg_stat_user_tables WHERE relid = 'samekey.record'::regclass`).Scan(&updates, &hot, &bytes); err != nil {
+		t.Fatal(err)
+	}
+	return updates, hot, bytes
+}

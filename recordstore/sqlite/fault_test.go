@@ -1,0 +1,140 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+const secret = "4242424242424242 sk_live_secret"
+
+// secretive returns a claim that carries what no error may show.
+func secretive() recordstore.Claim {
+	return recordstore.Claim{
+		ID: recordstore.ID{Day: 20000}, CommandID: secret, Provider: secret, Holder: secret, Lease: time.Minute,
+		Fingerprints: [][]byte{[]byte(secret)}, Derivation: "k1", Derivations: []string{"k1"},
+		SealVersion: 1, Request: []byte(strings.Repeat(secret, 1000)),
+	}
+}
+
+// refused expects an error of the database itself, not one of the contract's.
+func refused(t *testing.T, err error, code int) {
+	t.Helper()
+	var e *sqlite.Error
+	if !errors.As(err, &e) || e.Code()&0xff != code {
+		t.Fatalf("error is %v, want SQLite's code %d", err, code)
+	}
+	for _, contract := range []error{recordstore.ErrNotHeld, recordstore.ErrNotFound, recordstore.ErrInvalid, recordstore.ErrSchema} {
+		if errors.Is(err, contract) {
+			t.Errorf("%v claims to know what is in the ledger", err)
+		}
+	}
+	if text := err.Error(); strings.Contains(text, "4242") || strings.Contains(text, "sk_live") || strings.Contains(text, "\n") {
+		t.Errorf("the error shows values, or more than one line: %s", text)
+	}
+}
+
+// occupy holds the file's write lock, as a stuck process would, until released.
+func occupy(t *testing.T, path string) (release func()) {
+	t.Helper()
+	other, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := other.writer.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := errors.Join(tx.Rollback(), other.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLockedFile(t *testing.T) {
+	first := openTemp(t)
+	release := occupy(t, first.path)
+	s, err := Open(first.path, &Options{BusyTimeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err) // A ledger with nothing to migrate is opened without a write.
+	}
+	defer s.Close()
+	_, err = s.Claim(t.Context(), secretive())
+	refused(t, err, sqlite3.SQLITE_BUSY)
+	if _, _, err := s.Get(t.Context(), secretive().ID); !errors.Is(err, recordstore.ErrNotFound) {
+		t.Errorf("Get beside a writer: error is %v, want ErrNotFound", err)
+	}
+	release()
+	if got, err := s.Claim(t.Context(), secretive()); err != nil || got.Decision != recordstore.Send {
+		t.Errorf("after the lock is gone: %q, %v", got.Decision, err)
+	}
+}
+
+// A caller who gives up does not wait for the busy timeout, and nothing is
+// written behind its back.
+func TestGivingUpOnALockedFile(t *testing.T) {
+	first := openTemp(t)
+	s, err := Open(first.path, &Options{BusyTimeout: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	release := occupy(t, first.path)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := s.Claim(ctx, secretive()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error is %v, want context.DeadlineExceeded", err)
+	}
+	release()
+	if _, _, err := s.Get(t.Context(), secretive().ID); !errors.Is(err, recordstore.ErrNotFound) {
+		t.Errorf("Get: error is %v, want ErrNotFound", err)
+	}
+	if got, err := s.Claim(t.Context(), secretive()); err != nil || got.Decision != recordstore.Send {
+		t.Errorf("the claim asked again: %q, %v", got.Decision, err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	s := openTemp(t)
+	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA max_page_count = 1`); err != nil {
+		t.Fatal(err) // SQLite takes the present size for it.
+	}
+	_, err := s.Claim(t.Context(), secretive())
+	refused(t, err, sqlite3.SQLITE_FULL)
+	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA max_page_count = 1000000`); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Claim(t.Context(), secretive()); err != nil || got.Decision != recordstore.Send {
+		t.Errorf("with room again: %q, %v", got.Decision, err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	s := openTemp(t)
+	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA query_only = 1`); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Claim(t.Context(), secretive())
+	refused(t, err, sqlite3.SQLITE_READONLY)
+}
+
+func TestClosed(t *testing.T) {
+	s := openTemp(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Claim(t.Context(), secretive()); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("Claim on a closed ledger: %v", err)
+	}
+	if _, _, err := s.Get(t.Context(), secretive().ID); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("Get on a closed ledger: %v", err)
+	}
+}
