@@ -2,6 +2,7 @@ package httpadapter
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,13 +124,14 @@ func encodeJSON(op replaysemantics.Operation, body any) ([]byte, error) {
 
 var (
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 	jsonNumber    = reflect.TypeFor[json.Number]()
 )
 
 // holdsFloat reports whether v has a float anywhere that is encoded. v was
 // encoded before, so it holds no cycles.
 func holdsFloat(v reflect.Value) bool {
-	if !v.IsValid() || v.Type() == jsonNumber || v.Type().Implements(jsonMarshaler) {
+	if !v.IsValid() || v.Type() == jsonNumber || v.Type().Implements(jsonMarshaler) || v.Type().Implements(textMarshaler) {
 		return false
 	}
 	switch v.Kind() {

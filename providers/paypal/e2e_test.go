@@ -266,6 +266,20 @@ func TestDeclinedAndPending(t *testing.T) {
 	})
 }
 
+// A decline whose answer was lost: the resend shows it, and the order proves
+// that it was the command's only outcome.
+func TestLostDecline(t *testing.T) {
+	inWorld(t, paypal.Config{}, func(w world) {
+		order := w.fake.Seed(providertest.ApprovedOrder{Outcome: "DECLINED"})
+		w.fake.Inject(providertest.Fault{Kind: providertest.DropAfterApply, Operation: "order.capture"})
+		e := w.fails(paypal.OrderCapture(cmd("c1"), order, nil), outbound.ErrRefused, outbound.EffectNone)
+		if e.ProviderCode != "DECLINED" {
+			w.Errorf("code %q", e.ProviderCode)
+		}
+		w.effects("order.capture", 0)
+	})
+}
+
 // The state is the goal: an order that another command captured is captured.
 func TestAlreadyDone(t *testing.T) {
 	inWorld(t, paypal.Config{}, func(w world) {
@@ -295,27 +309,48 @@ func TestAlreadyDone(t *testing.T) {
 	})
 }
 
-// A closed window is no leave to send again: the look-up tells, by the state of
-// a full capture and by the mark of a partial refund or capture (C11, R22).
-func TestWindowClosed(t *testing.T) {
-	inWorld(t, paypal.Config{MarkInvoices: true}, func(w world) {
-		order := w.fake.Seed(providertest.ApprovedOrder{Value: "10.00"})
-		authorization := w.fake.Seed(providertest.CreatedAuthorization{Value: "10.00"})
-		capture := paypal.OrderCapture(cmd("c1"), order, nil)
-		part := paypal.Money{Currency: "USD", Value: "2.00"}
-		partly := paypal.AuthorizationCapture(cmd("a1"), authorization, map[string]any{"amount": part})
-		lost := func(operation string) providertest.Fault {
-			return providertest.Fault{Kind: providertest.DropAfterApply, Operation: operation, Times: 4}
-		}
-		w.fake.Inject(lost("order.capture"), lost("authorization.capture"))
-		w.fails(capture, outbound.ErrUncertain, outbound.EffectUnknown)
-		w.do(paypal.AuthorizationCapture(cmd("a0"), w.fake.Seed(providertest.CreatedAuthorization{}), nil)) // takes one fault, and is resent
-		w.fails(partly, outbound.ErrUncertain, outbound.EffectUnknown)
+func lost(operation string) providertest.Fault {
+	return providertest.Fault{Kind: providertest.DropAfterApply, Operation: operation, Times: 4}
+}
 
+// A closed window is no leave to send again: the order's state tells that it was
+// captured (C11, R22).
+func TestWindowClosed(t *testing.T) {
+	inWorld(t, paypal.Config{}, func(w world) {
+		capture := paypal.OrderCapture(cmd("c1"), w.fake.Seed(providertest.ApprovedOrder{}), nil)
+		w.fake.Inject(lost("order.capture"))
+		w.fails(capture, outbound.ErrUncertain, outbound.EffectUnknown)
 		time.Sleep(7 * time.Hour)
 		w.labelled(w.do(capture), rs.ByStateGuard)
 		w.effects("order.capture", 1)
+		if got := len(w.fake.Requests("order.capture")); got != 4 {
+			w.Errorf("requests = %d: the capture was sent after the window", got)
+		}
 	})
+}
+
+// A partial capture is found by its mark, where the caller lets us stamp
+// invoice_id; without a mark it stays unknown.
+func TestPartialCaptureByMark(t *testing.T) {
+	for name, marking := range map[string]bool{"marked": true, "unmarked": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, paypal.Config{MarkInvoices: marking}, func(w world) {
+				authorization := w.fake.Seed(providertest.CreatedAuthorization{Value: "10.00"})
+				part := map[string]any{"amount": paypal.Money{Currency: "USD", Value: "2.00"}}
+				w.do(paypal.AuthorizationCapture(cmd("a1"), authorization, part))
+				w.fake.Inject(lost("authorization.capture"))
+				call := paypal.AuthorizationCapture(cmd("a2"), authorization, part)
+				w.fails(call, outbound.ErrUncertain, outbound.EffectUnknown)
+				time.Sleep(46 * 24 * time.Hour)
+				if marking {
+					w.labelled(w.do(call), rs.ByLookup)
+				} else {
+					w.fails(call, outbound.ErrUncertain, outbound.EffectUnknown)
+				}
+				w.effects("authorization.capture", 2)
+			})
+		})
+	}
 }
 
 // Two equal partial refunds, one of them with its answers lost for longer than
@@ -325,7 +360,7 @@ func TestPartialRefundByMark(t *testing.T) {
 		capture := w.fake.Seed(providertest.CompletedCapture{Value: "10.00"})
 		part := paypal.RefundRequest{Amount: paypal.Money{Currency: "USD", Value: "2.00"}}
 		first := w.do(paypal.CaptureRefund(cmd("r1"), capture, part))
-		w.fake.Inject(providertest.Fault{Kind: providertest.DropAfterApply, Operation: "capture.refund", Times: 4})
+		w.fake.Inject(lost("capture.refund"))
 		w.fails(paypal.CaptureRefund(cmd("r2"), capture, part), outbound.ErrUncertain, outbound.EffectUnknown)
 
 		time.Sleep(46 * 24 * time.Hour)

@@ -94,6 +94,7 @@ func judgeSuccess(x *httpadapter.Exchange) outbound.Verdict {
 	switch {
 	case r.refused:
 		v.Effect, v.Code, v.ProviderCode = outbound.EffectNone, outbound.ErrRefused, r.why
+		v.Look = true // where an earlier delivery is open, the object tells more than a resend
 	case x.Status == http.StatusAccepted || x.Status == http.StatusMultiStatus:
 		v.Outcome = outbound.Pending
 	}

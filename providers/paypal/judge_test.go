@@ -63,7 +63,7 @@ func awaiting(v outbound.Verdict) outbound.Verdict {
 }
 
 func declined(ref, status string) outbound.Verdict {
-	return outbound.Verdict{Effect: outbound.EffectNone, Code: outbound.ErrRefused, ExternalRef: ref, ObjectStatus: status, ProviderCode: status}
+	return outbound.Verdict{Effect: outbound.EffectNone, Code: outbound.ErrRefused, ExternalRef: ref, ObjectStatus: status, ProviderCode: status, Look: true}
 }
 
 func none(code outbound.Code, issue string) outbound.Verdict {
@@ -248,7 +248,7 @@ func FuzzJudge(f *testing.F) {
 				t.Errorf("%s: %d is None without a code", op.Name, status)
 			case v.Effect == outbound.EffectNone && status >= 500:
 				t.Errorf("%s: %d is None", op.Name, status)
-			case v.Look && v.Effect != outbound.EffectUnknown:
+			case v.Look && v.Effect == outbound.EffectApplied:
 				t.Errorf("%s: a look-up is asked for where the effect is known", op.Name)
 			}
 		}

@@ -111,12 +111,16 @@ func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Res
 
 // Get implements recordstore.Store.
 func (s *Store) Get(ctx context.Context, id recordstore.ID) (recordstore.Record, time.Time, error) {
-	var at time.Time
-	rec, err := s.change(ctx, "get", id, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
-		at = now
-		return rec, nil
-	})
-	return rec, at, err
+	if err := ctx.Err(); err != nil {
+		return recordstore.Record{}, time.Time{}, fmt.Errorf("memory: get: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec, ok := s.records[id]
+	if !ok {
+		return recordstore.Record{}, time.Time{}, fmt.Errorf("memory: get: %w", recordstore.ErrNotFound)
+	}
+	return clone(rec), s.clock(), nil
 }
 
 // RaiseFrontier implements recordstore.Forgetter.

@@ -11,20 +11,22 @@ import (
 )
 
 // An ordinary call's settlement touches no index: at least 98 % of updates are
-// HOT, as the server counts them, for calls that settle at once and for calls
-// that are in flight by the hundred.
+// HOT, as the server counts them, for calls that are settled at once and for
+// calls that are in flight together, whatever the size of their sealed bodies.
 func TestSettlementsAreHOT(t *testing.T) {
 	t.Parallel()
 	const calls, workers = 2000, 8
 	for _, c := range []struct {
-		name string
-		size int // Of the sealed request and of the sealed answer.
-		held int // Claims before the first of them is settled, for each worker.
+		name   string
+		size   int // Of the sealed request and of the sealed answer.
+		flight int // Calls that one worker has in flight.
 	}{
+		{"256 B at once", 256, 1},
 		{"1 KB at once", 1024, 1},
-		{"256 B in flight", 256, 25},
-		{"1 KB in flight", 1024, 25},
-		{"2 KB in flight", 2048, 25},
+		{"2 KB at once", 2048, 1},
+		{"256 B in flight", 256, 8},
+		{"1 KB in flight", 1024, 8},
+		{"2 KB in flight", 2048, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -35,11 +37,7 @@ func TestSettlementsAreHOT(t *testing.T) {
 			store := postgres.New(pool, nil)
 			var wg sync.WaitGroup
 			for range workers {
-				wg.Go(func() {
-					for range calls / workers / c.held {
-						claimThenSettle(t, ctx, store, c.held, c.size)
-					}
-				})
+				wg.Go(func() { callsInFlight(t, ctx, store, calls/workers, c.flight, c.size) })
 			}
 			wg.Wait()
 			pool.Close() // backends hand in their counts when they end
@@ -53,21 +51,25 @@ func TestSettlementsAreHOT(t *testing.T) {
 	}
 }
 
-// claimThenSettle makes n claims and then their settlements.
-func claimThenSettle(t testing.TB, ctx context.Context, store *postgres.Store, n, size int) {
-	held := make([]recordstore.Record, 0, n)
-	for range n {
-		got, err := store.Claim(ctx, claimOf(size))
-		if err != nil {
-			t.Error(err)
-			return
+// callsInFlight makes n calls, each of which is settled when flight-1 more have
+// been claimed.
+func callsInFlight(t testing.TB, ctx context.Context, store *postgres.Store, n, flight, size int) {
+	var held []recordstore.Record
+	for i := range n + flight - 1 {
+		if i < n {
+			got, err := store.Claim(ctx, claimOf(size))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			held = append(held, got.Record)
 		}
-		held = append(held, got.Record)
-	}
-	for _, rec := range held {
-		if _, err := store.Settle(ctx, settlementOf(rec, size)); err != nil {
-			t.Error(err)
-			return
+		if i >= flight-1 {
+			if _, err := store.Settle(ctx, settlementOf(held[0], size)); err != nil {
+				t.Error(err)
+				return
+			}
+			held = held[1:]
 		}
 	}
 }

@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS {schema}.record (
 ) WITH (
 	-- Room for the settled rows beside the claimed ones: their update then stays
 	-- on its page and touches no index.
-	fillfactor = 80,
+	fillfactor = 60,
 	autovacuum_vacuum_scale_factor = 0.05,
 	autovacuum_vacuum_insert_scale_factor = 0.05,
 	autovacuum_analyze_scale_factor = 0.05

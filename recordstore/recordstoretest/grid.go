@@ -188,6 +188,9 @@ func gridSettle(l *ledger) {
 	}
 	notes := []recordstore.State{"", recordstore.Succeeded, recordstore.Refused}
 	l.gridMoves(func(rec *recordstore.Record, pick []int) move {
+		if pick[0] > 0 && rec.State != recordstore.Sending {
+			return move{} // Nothing else carries a note.
+		}
 		rec.Noted = notes[pick[0]]
 		s := recordstore.Settlement{
 			ID: rec.ID, Holder: []string{rec.Holder, "another"}[pick[1]], Fence: rec.Fence - int64(pick[2]),
@@ -207,6 +210,9 @@ func gridReport(l *ledger) {
 	facts := []recordstore.State{recordstore.Succeeded, recordstore.Refused, recordstore.NotExecuted}
 	notes := []recordstore.State{"", recordstore.Succeeded, recordstore.Refused}
 	l.gridMoves(func(rec *recordstore.Record, pick []int) move {
+		if pick[0] > 0 && rec.State != recordstore.Sending {
+			return move{} // Nothing else carries a note.
+		}
 		rec.Noted = notes[pick[0]]
 		rec.LeaseEndsAt = start.Add(time.Duration(pick[1]) * time.Microsecond)
 		r := gridResult(facts[pick[2]], pick[3])
@@ -251,7 +257,8 @@ type move struct {
 }
 
 // gridMoves seeds a record for each state and combination below sizes, as prepare
-// makes it, and compares what the moves lead to.
+// makes it, and compares what the moves lead to. A combination that does not occur
+// is prepared as the zero move.
 func (l *ledger) gridMoves(prepare func(rec *recordstore.Record, pick []int) move, sizes ...int) {
 	l.Helper()
 	var recs []recordstore.Record
@@ -263,8 +270,9 @@ func (l *ledger) gridMoves(prepare func(rec *recordstore.Record, pick []int) mov
 			if state.Final() {
 				rec.Request = nil
 			}
-			moves = append(moves, prepare(&rec, slices.Clone(pick)))
-			recs = append(recs, rec)
+			if m := prepare(&rec, slices.Clone(pick)); m.do != nil {
+				moves, recs = append(moves, m), append(recs, rec)
+			}
 		}, sizes...)
 	}
 	l.seed(recs...)

@@ -24,9 +24,9 @@ SELECT :day, :key_hash, :scope_hash, :provider, :account, :operation, :command_i
 	1, :request, NULL, NULL
 FROM clock
 WHERE EXISTS (SELECT 1 FROM samekey_records WHERE day = :day AND key_hash = :key_hash)
-	OR :day <= now / 86400000000 + 1
-	AND (:day = 0 OR :day > coalesce((SELECT f.day FROM samekey_frontier AS f WHERE f.class = :class), 0))
-	AND (:not_after IS NULL OR now < :not_after)
+	OR (:day <= now / 86400000000 + 1
+		AND (:day = 0 OR :day > coalesce((SELECT f.day FROM samekey_frontier AS f WHERE f.class = :class), 0))
+		AND (:not_after IS NULL OR now < :not_after))
 ON CONFLICT (day, key_hash) DO UPDATE SET
 	taken_from = r.state,
 	doubt = r.state IN ('sending', 'uncertain'),
@@ -45,8 +45,8 @@ WHERE hex(r.request_hash) IN (SELECT value FROM json_each(:request_hashes))
 	AND r.derivation IN (SELECT value FROM json_each(:derivations))
 	AND r.seal_version <= :seal_version
 	AND (r.state = 'uncertain'
-		OR r.state = 'sending' AND r.holder <> :holder AND r.lease_expires_at <= excluded.claimed_at
-		OR r.state IN ('planned', 'not_executed') AND coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1))
+		OR (r.state = 'sending' AND r.holder <> :holder AND r.lease_expires_at <= excluded.claimed_at)
+		OR (r.state IN ('planned', 'not_executed') AND coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1)))
 RETURNING ` + columns
 
 // earliestNotAfter is the earlier of two limits of which each may be missing.

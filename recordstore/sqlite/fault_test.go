@@ -62,12 +62,8 @@ func occupy(t *testing.T, path string) (release func()) {
 func TestLockedFile(t *testing.T) {
 	first := openTemp(t)
 	release := occupy(t, first.path)
-	s, err := Open(first.path, &Options{BusyTimeout: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err) // A ledger with nothing to migrate is opened without a write.
-	}
-	defer s.Close()
-	_, err = s.Claim(t.Context(), secretive())
+	s := openAgain(t, first.path, 20*time.Millisecond) // Nothing to migrate: no write.
+	_, err := s.Claim(t.Context(), secretive())
 	refused(t, err, sqlite3.SQLITE_BUSY)
 	if _, _, err := s.Get(t.Context(), secretive().ID); !errors.Is(err, recordstore.ErrNotFound) {
 		t.Errorf("Get beside a writer: error is %v, want ErrNotFound", err)
@@ -82,11 +78,7 @@ func TestLockedFile(t *testing.T) {
 // written behind its back.
 func TestGivingUpOnALockedFile(t *testing.T) {
 	first := openTemp(t)
-	s, err := Open(first.path, &Options{BusyTimeout: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := openAgain(t, first.path, time.Hour)
 	release := occupy(t, first.path)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -99,6 +91,23 @@ func TestGivingUpOnALockedFile(t *testing.T) {
 	}
 	if got, err := s.Claim(t.Context(), secretive()); err != nil || got.Decision != recordstore.Send {
 		t.Errorf("the claim asked again: %q, %v", got.Decision, err)
+	}
+}
+
+// A ledger that has to be migrated while another process holds it makes Open fail
+// in bounded time.
+func TestOpenOfALockedOldFile(t *testing.T) {
+	s := openTemp(t)
+	if _, err := s.writer.ExecContext(t.Context(), `UPDATE samekey_schema SET version = 0`); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.writer.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, second(Open(s.path, &Options{BusyTimeout: 10 * time.Millisecond})), sqlite3.SQLITE_BUSY)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -10,13 +10,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
 func openTemp(t *testing.T) *Store {
 	t.Helper()
-	s, err := Open(filepath.Join(t.TempDir(), "ledger.db"), nil)
+	return openAgain(t, filepath.Join(t.TempDir(), "ledger.db"), 0)
+}
+
+func openAgain(t *testing.T, path string, busy time.Duration) *Store {
+	t.Helper()
+	s, err := Open(path, &Options{BusyTimeout: busy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +188,7 @@ func TestLedgerBesideOtherTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again, err := Open(s.path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
+	again := openAgain(t, s.path, 0)
 	var names int
 	const q = `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'samekey\_%' ESCAPE '\' AND name <> 'orders'`
 	if err := again.writer.QueryRowContext(t.Context(), q).Scan(&names); err != nil || names != 0 {

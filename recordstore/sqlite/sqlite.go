@@ -34,7 +34,8 @@ import (
 // Options tune a Store. A nil *Options means all defaults.
 type Options struct {
 	// BusyTimeout is how long a call waits while another process writes. Defaults
-	// to 2 s. A context that ends sooner ends the wait.
+	// to 2 s. A context that ends sooner ends the wait. Open waits five times as
+	// long for processes that create or migrate the same file.
 	BusyTimeout time.Duration
 
 	// Now is the machine's clock. Defaults to time.Now; for tests.
@@ -43,8 +44,12 @@ type Options struct {
 
 const defaultBusyTimeout = 2 * time.Second
 
-// readers is how many reads may run beside each other and beside the writer.
-const readers = 4
+// openTries is how many busy timeouts Open waits for processes that create or
+// migrate the same file.
+const openTries = 5
+
+// maxReaders is how many reads may run beside each other and beside the writer.
+const maxReaders = 4
 
 // Store is a ledger in one file. It is safe for concurrent use, by any number of
 // processes on one machine. Close it when done.
@@ -91,12 +96,10 @@ func open(path string, opts *Options, connect func(dsn string) (driver.Connector
 	if s.writer, err = pool(abs, busy, 1, "", connect); err != nil {
 		return nil, err
 	}
-	if s.readers, err = pool(abs, busy, readers, "query_only(1)", connect); err != nil {
+	if s.readers, err = pool(abs, busy, maxReaders, "query_only(1)", connect); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), max(busy, defaultBusyTimeout)+busy)
-	defer cancel()
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepare(openTries * busy); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: open %s: %w", path, err), s.Close())
 	}
 	return s, nil
@@ -144,13 +147,14 @@ func pool(abs string, busy time.Duration, n int, pragma string, connect func(str
 	return db, nil
 }
 
-// prepare brings the file to write-ahead logging and to this build's schema, and
-// prepares what is asked often.
-func (s *Store) prepare(ctx context.Context) error {
-	if err := s.retry(ctx, s.useWAL); err != nil {
+// prepare brings the file to write-ahead logging and to this build's schema,
+// waiting for others that do the same, and prepares what is asked often.
+func (s *Store) prepare(wait time.Duration) error {
+	ctx := context.Background()
+	if err := retry(wait, func() error { return useWAL(ctx, s.writer) }); err != nil {
 		return err
 	}
-	if err := s.retry(ctx, func(ctx context.Context) error { return migrate(ctx, s.writer, migrations) }); err != nil {
+	if err := retry(wait, func() error { return migrate(ctx, s.writer, migrations) }); err != nil {
 		return err
 	}
 	for _, p := range []struct {
@@ -173,15 +177,12 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 // useWAL switches the file to write-ahead logging, which it then keeps.
-func (s *Store) useWAL(ctx context.Context) error {
+func useWAL(ctx context.Context, db *sql.DB) error {
 	var mode string
-	if err := s.writer.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil || mode == "wal" {
 		return err
 	}
-	if mode == "wal" {
-		return nil
-	}
-	if err := s.writer.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "wal" {
@@ -190,28 +191,27 @@ func (s *Store) useWAL(ctx context.Context) error {
 	return nil
 }
 
-// retry asks again while another process holds the file: of two that switch a new
-// file to write-ahead logging at once SQLite refuses one without waiting.
-func (s *Store) retry(ctx context.Context, ask func(context.Context) error) error {
+// retry asks again while another process holds the file, until wait is over: of
+// two that switch a new file to write-ahead logging at once SQLite refuses one
+// without waiting.
+func retry(wait time.Duration, ask func() error) error {
 	const pause = 5 * time.Millisecond
-	t := time.NewTimer(pause)
-	defer t.Stop()
+	over := time.After(wait)
 	for {
-		err := ask(ctx)
-		if err == nil || !busy(err) {
+		err := ask()
+		if err == nil || !isBusy(err) {
 			return err
 		}
 		select {
-		case <-ctx.Done():
+		case <-over:
 			return err
-		case <-t.C:
-			t.Reset(pause)
+		case <-time.After(pause):
 		}
 	}
 }
 
-// busy reports whether err means that another process holds the file.
-func busy(err error) bool {
+// isBusy reports whether err means that another process holds the file.
+func isBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }

@@ -110,7 +110,11 @@ func TestClaimAndSettleAreOneStatementEach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	j.take()
 
 	claim := recordstore.Claim{

@@ -64,6 +64,13 @@ func issue(name, field, description string) *failure {
 	return f
 }
 
+// is400 tells the issues of a malformed request from those of a refused one.
+func is400(issue string) bool {
+	return slices.Contains([]string{"INVALID_PARAMETER_SYNTAX", "INVALID_PARAMETER_VALUE", "INVALID_STRING_MAX_LENGTH",
+		"INVALID_ARRAY_MIN_ITEMS", "INVALID_ARRAY_MAX_ITEMS", "MISSING_REQUIRED_PARAMETER", "MALFORMED_REQUEST_JSON",
+		"PAYPAL_REQUEST_ID_REQUIRED"}, issue)
+}
+
 // refused is what a state machine or a check of the business says.
 func refused(name, description string) *failure { return issue(name, "", description) }
 

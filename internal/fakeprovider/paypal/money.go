@@ -1,7 +1,6 @@
 package paypal
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -81,10 +80,3 @@ func (m money) view() object { return object{"currency_code": m.currency, "value
 func (m money) viewV1() object { return object{"currency": m.currency, "value": m.value()} }
 
 func (m money) minus(minor int64) money { return money{m.currency, m.minor - minor} }
-
-// is400 tells the issues of a malformed request from those of a refused one.
-func is400(issue string) bool {
-	return slices.Contains([]string{"INVALID_PARAMETER_SYNTAX", "INVALID_PARAMETER_VALUE", "INVALID_STRING_MAX_LENGTH",
-		"INVALID_ARRAY_MIN_ITEMS", "INVALID_ARRAY_MAX_ITEMS", "MISSING_REQUIRED_PARAMETER", "MALFORMED_REQUEST_JSON",
-		"PAYPAL_REQUEST_ID_REQUIRED"}, issue)
-}

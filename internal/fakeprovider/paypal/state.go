@@ -67,7 +67,6 @@ type record struct {
 }
 
 const (
-	digits      = "0123456789"
 	upperDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	lowerDigits = "0123456789abcdefghijklmnopqrstuvwxyz"
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
