@@ -49,9 +49,11 @@ func fold(op replaysemantics.Operation, doubt bool, verdicts []Verdict) judged {
 			v.Outcome = Done
 		}
 	case EffectNone:
-		stored := op.Failures == replaysemantics.Stored || v.Evidence.Label() == OriginalReplay
+		// The codec's own evidence that this answer is of an earlier run, by header or
+		// by status, is the provider's mark of a replay.
+		replayed := v.Evidence.Label() == OriginalReplay || v.Evidence.Label() == LatestStatus
 		switch {
-		case v.Code == ErrRefused && (!open || stored):
+		case v.Code == ErrRefused && (!open || replayed || op.Failures == replaysemantics.Stored):
 			j.state = recordstore.Refused
 		case v.Code != ErrRefused && !open:
 			j.state = recordstore.NotExecuted

@@ -52,6 +52,7 @@ func TestFold(t *testing.T) {
 		{"a decline under doubt where failures run again is not final", runAgain, true, []Verdict{declined}, recordstore.Uncertain, ""},
 		{"a decline after an unanswered delivery where failures run again", runAgain, false, []Verdict{unknown, declined}, recordstore.Uncertain, ""},
 		{"a decline under doubt where failures are stored", stored, true, []Verdict{declined}, recordstore.Refused, replaysemantics.ByStatusCode},
+		{"a decline whose status marks an earlier run", runAgain, true, []Verdict{{Effect: EffectNone, Code: ErrRefused, Deliveries: 1, Evidence: replaysemantics.ByStatusCode}}, recordstore.Refused, replaysemantics.ByStatusCode},
 		{"a decline that is marked as a replay", runAgain, true, []Verdict{replayedDecline}, recordstore.Refused, replaysemantics.ByReplayHeader},
 	} {
 		t.Run(tt.why, func(t *testing.T) {

@@ -103,7 +103,7 @@ func (t *Transport) Client() *http.Client {
 }
 
 // Unnamed is how many writes have passed without samekey so far: without a
-// command, or, in Shadow, by a route that is no operation.
+// command, or, in Shadow, because nothing could be recorded of them.
 func (t *Transport) Unnamed() int64 { return t.unnamed.Load() }
 
 // RoundTrip implements http.RoundTripper.
@@ -117,18 +117,18 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	cmd, named := outbound.CommandFrom(r.Context())
 	if t.opts.Shadow {
-		if !known || !named {
+		if !known || !named || r.ContentLength > maxBody {
 			return t.passUnnamed(r)
 		}
 		return t.shadow(r, op, cmd)
 	}
 	switch {
 	case !named && (t.opts.Strict || known && op.Class == replaysemantics.Money):
-		return t.refuse(r, outbound.Call{Operation: op.Name}, errUnnamed)
+		return t.refuseUnread(r, outbound.Call{Operation: op.Name}, errUnnamed)
 	case !named:
 		return t.passUnnamed(r)
 	case !known:
-		return t.refuse(r, outbound.Call{Command: cmd}, unknownRoute(r))
+		return t.refuseUnread(r, outbound.Call{Command: cmd}, unknownRoute(r))
 	}
 	return t.do(r, op, cmd)
 }
@@ -198,11 +198,16 @@ func (t *Transport) checkKey(in httpadapter.Inbound, call outbound.Call) error {
 		"take the key out, or cut over with dropin.Options Shadow for one window of the provider")
 }
 
-// refuse lets Do report and count what is wrong; nothing is sent.
-func (t *Transport) refuse(r *http.Request, call outbound.Call, why error) (*http.Response, error) {
+// refuseUnread refuses a request whose body was not read.
+func (t *Transport) refuseUnread(r *http.Request, call outbound.Call, why error) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close()
 	}
+	return t.refuse(r, call, why)
+}
+
+// refuse lets Do report and count what is wrong; nothing is sent.
+func (t *Transport) refuse(r *http.Request, call outbound.Call, why error) (*http.Response, error) {
 	call.Err = why
 	return t.answer(r, call)
 }

@@ -244,7 +244,7 @@ func (s *sending) again(ctx context.Context) bool {
 		return false
 	}
 	v := s.last()
-	if !v.Again || !s.safe() || v.RetryAfter > s.retry.MaxRetryAfter {
+	if !v.Again || v.Effect == outbound.EffectApplied || !s.safe() || v.RetryAfter > s.retry.MaxRetryAfter {
 		return false
 	}
 	s.pause = s.wait(v.RetryAfter)

@@ -107,7 +107,7 @@ func (s *tokenSource) of(id string) *clientToken {
 
 func (s *tokenSource) renew(ctx context.Context, c client, f *tokenFetch) {
 	asked := time.Now()
-	value, life, err := s.ask(ctx, c)
+	value, life, err := s.askSafely(ctx, c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.of(c.id)
@@ -148,6 +148,17 @@ func (s *tokenSource) knows(sum [sha256.Size]byte) bool {
 		}
 	}
 	return false
+}
+
+// askSafely turns a panic of the transport into an error: the fetch has a
+// goroutine of its own, where nobody else could, and callers wait for its end.
+func (s *tokenSource) askSafely(ctx context.Context, c client) (token string, life time.Duration, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("paypal: the transport panicked with a %T while an access token was fetched", p)
+		}
+	}()
+	return s.ask(ctx, c)
 }
 
 // ask fetches a token. Its errors hold neither the secret nor the answer.

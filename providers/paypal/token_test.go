@@ -243,6 +243,17 @@ func TestTokenHangingFetchEnds(t *testing.T) {
 	})
 }
 
+// A transport that panics ends one fetch, not the process.
+func TestTokenTransportPanics(t *testing.T) {
+	t.Parallel()
+	source := newTokenSource("https://api.example.test", roundTrip(func(*http.Request) (*http.Response, error) { panic("secret-of-a") }))
+	for range 2 {
+		if _, err := source.token(t.Context(), app("a")); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("err = %v, want one without the panic's value", err)
+		}
+	}
+}
+
 // What PayPal promises about a token's life is bounded on both sides.
 func TestTokenLife(t *testing.T) {
 	t.Parallel()

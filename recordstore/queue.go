@@ -1,0 +1,109 @@
+package recordstore
+
+import (
+	"context"
+	"time"
+)
+
+// Queue is an optional ability of a Store: it hands records to the reconciler
+// and tells how much waits. outbound.NewReconciler wants it.
+type Queue interface {
+	// TakeDue takes up to q.Limit records that are due, as TakenDue says, in one
+	// statement that commits before it returns: oldest first, in turn over scopes, so
+	// that one owner's thousands do not keep another's one waiting. Records that
+	// another process is taking right now are passed over, not waited for.
+	TakeDue(ctx context.Context, q DueQuery) ([]Record, time.Time, error)
+
+	// FindCrashed makes records due whose sender died: Sending, the lease over, not
+	// due. It looks behind a watermark that the ledger keeps, and with full at all
+	// records. It returns how many it found, at most limit; a full answer means
+	// that there may be more.
+	FindCrashed(ctx context.Context, full bool, limit int) (int, error)
+
+	// Wake makes a record due now that waits for a check: Uncertain, in review, or
+	// Sending with a dead lease. On a live lease it only notes externalRef, as on
+	// all others where none is known. The returned record is what the ledger holds
+	// afterwards. ErrNotFound if there is none.
+	Wake(ctx context.Context, id ID, externalRef string) (Record, error)
+
+	// Backlog tells how much waits, for one provider.
+	Backlog(ctx context.Context, provider string) (Backlog, error)
+}
+
+// DueQuery asks for work that the asking build understands.
+type DueQuery struct {
+	Provider     string
+	Accounts     []string // With mode, "acct_1Nv0/live". Empty: every account of Mode.
+	Mode         string
+	Derivations  []string
+	Fingerprints []byte // Versions.
+	SealVersion  int    // The highest.
+	Holder       string // Random claim id for all that are taken.
+	Lease        time.Duration
+	Limit        int
+}
+
+// Backlog is what waits in a ledger.
+type Backlog struct {
+	Due          int           // Records that are due now.
+	Uncertain    int           // Uncertain, or Sending with a dead lease.
+	UncertainP95 time.Duration // Their age since the last claim, 95th percentile.
+	Review       int           // In manual review.
+}
+
+// Desk is an optional ability of a Store: what people do with records.
+type Desk interface {
+	// Resolve moves a record by a person's verdict, as Resolved says. ErrNotHeld,
+	// with the record, if it moved since the version that the person saw.
+	Resolve(ctx context.Context, v Verdict) (Record, error)
+
+	// Abandon forbids sending, as Abandonment says, and notes e in the trail.
+	Abandon(ctx context.Context, id ID, e Entry) (Record, error)
+
+	// Erase removes the sealed bodies of a record now and notes e in the trail. The
+	// evidence stays.
+	Erase(ctx context.Context, id ID, e Entry) (Record, error)
+
+	// Trail returns the entries of a record, oldest first, at most the last 1,000.
+	Trail(ctx context.Context, id ID) ([]Entry, error)
+}
+
+// Verdict is a person's decision about a record that they saw in Version.
+type Verdict struct {
+	ID      ID
+	Version int64
+	Result  // State Succeeded, Refused or NotExecuted; Entry is required.
+}
+
+// Entry is one line of a record's trail: what happened to it beyond an ordinary
+// call. Stores set At, From, To and Version.
+type Entry struct {
+	At       time.Time
+	Version  int64 // Of the record afterwards.
+	From, To State
+	Kind     string // "takeover", "lookup", "report", "webhook", "verdict", "abandon", "erase", "purge".
+	Actor    string // A person's name, or what part of the software.
+	Text     string // The reason, or what was seen; one line, no bodies.
+}
+
+// Purger is an optional ability of a Store: it removes what retention allows.
+type Purger interface {
+	// Purge removes up to limit bodies and up to limit records whose time is over,
+	// in short steps that hold no lock for long. Before a record goes, the frontier
+	// of its class is raised, in a transaction of its own. Records that are not
+	// settled stay; records of day 0 shrink to a tombstone.
+	Purge(ctx context.Context, limit int) (Purged, error)
+}
+
+// Purged counts what one Purge removed; both zero means that nothing is left to
+// remove now.
+type Purged struct{ Bodies, Records int }
+
+// Planner writes a planned record inside a transaction of the caller. Stores
+// make one of a transaction: postgres.Store.Tx, sqlite.Store.Tx.
+type Planner interface {
+	// Plan writes a record in state Planned, due now, unless one is there: then the
+	// decision says what was found, as Take would, and nothing changes; Send stands
+	// for a record that was planned alike before.
+	Plan(ctx context.Context, c Claim) (Claimed, error)
+}
