@@ -44,7 +44,11 @@ func Take(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d D
 	if len(next.Request) == 0 && len(c.Request) > 0 {
 		next.Request, next.SealVersion = c.Request, c.SealVersion
 	}
-	return next, Held(next, now)
+	d = Held(next, now)
+	if d == Send {
+		next.SentUntil = next.LeaseEndsAt
+	}
+	return next, d
 }
 
 // refuses returns the decision of a claim that may not take rec, or "".
@@ -118,7 +122,7 @@ func Held(rec Record, now time.Time) Decision {
 	case Planned, NotExecuted:
 		return Send
 	}
-	if !now.Before(rec.WindowEndsAt) || past(rec.NotAfter, now) {
+	if rec.LookOnly || !now.Before(rec.WindowEndsAt) || past(rec.NotAfter, now) {
 		return Lookup
 	}
 	return Send
@@ -141,7 +145,7 @@ func takeNew(c Claim, frontier int32, now time.Time) (Record, Decision) {
 		State: Sending, Holder: c.Holder, Fence: 1, Version: 1,
 		ClaimedAt: now, CreatedAt: now, LeaseEndsAt: now.Add(c.Lease),
 		WindowEndsAt: after(now, c.Window), NotAfter: c.NotAfter,
-		ReplayUntil: now.Add(c.Replay), EvidenceUntil: now.Add(c.Evidence),
+		SentUntil: now.Add(c.Lease), ReplayUntil: now.Add(c.Replay), EvidenceUntil: now.Add(c.Evidence),
 	}
 	if len(c.Request) > 0 {
 		rec.Request, rec.SealVersion = c.Request, c.SealVersion
@@ -167,7 +171,9 @@ func Settled(rec Record, s Settlement, now time.Time) (Record, error) {
 // Renewed returns rec with its lease prolonged, and ErrNotHeld where holder and
 // fence do not hold a live lease. A lease is never shortened. The record becomes
 // due when the new lease ends, so that the reconciler finds it should its sender
-// die: the sweep behind the newest claims may have passed it by then.
+// die: the sweep behind the newest claims may have passed it by then. A request
+// may be written as long as the new lease lives: whoever took a record to look up
+// only renews before it sends.
 func Renewed(rec Record, holder string, fence int64, lease time.Duration, now time.Time) (Record, error) {
 	if rec.State != Sending || rec.Holder != holder || rec.Fence != fence || !now.Before(rec.LeaseEndsAt) {
 		return rec, ErrNotHeld
@@ -175,7 +181,7 @@ func Renewed(rec Record, holder string, fence int64, lease time.Duration, now ti
 	if end := now.Add(lease); end.After(rec.LeaseEndsAt) {
 		rec.LeaseEndsAt = end
 	}
-	rec.DueAt = rec.LeaseEndsAt
+	rec.DueAt, rec.SentUntil = rec.LeaseEndsAt, rec.LeaseEndsAt
 	rec.Version++
 	return rec, nil
 }
@@ -188,13 +194,17 @@ func Reported(rec Record, r Result, now time.Time) Record {
 	}
 	next := r.apply(rec, to, now)
 	if note {
-		next.Noted, next.Request, next.DueAt = r.State, rec.Request, rec.DueAt
+		next.Noted, next.Request, next.DueAt, next.LookOnly = r.State, rec.Request, rec.DueAt, rec.LookOnly
 	}
 	return next
 }
 
 func (r Result) apply(rec Record, to State, now time.Time) Record {
 	rec.State, rec.Noted = to, ""
+	rec.LookOnly, rec.Blurred = to == Uncertain && (rec.LookOnly || r.LookOnly), rec.Blurred || r.Blurred
+	if to == NotExecuted {
+		rec.Doubt = false // settled only on a proof
+	}
 	rec.Evidence, rec.Outcome, rec.ErrorCode = r.Evidence, r.Outcome, r.ErrorCode
 	rec.Deliveries += r.Deliveries
 	rec.ResponseStatus, rec.ResponseHeader, rec.ResponseBody = r.ResponseStatus, r.ResponseHeader, r.ResponseBody

@@ -20,10 +20,10 @@ type Queue interface {
 	// that there may be more.
 	FindCrashed(ctx context.Context, full bool, limit int) (int, error)
 
-	// Wake makes a record due now that waits for a check: Uncertain, in review, or
-	// Sending with a dead lease. On a live lease it only notes externalRef, as on
-	// all others where none is known. The returned record is what the ledger holds
-	// afterwards. ErrNotFound if there is none.
+	// Wake makes a record due now that waits for a check, as Woken says: Uncertain,
+	// or Sending with a dead lease. Every record notes externalRef where it knew
+	// none. The returned record is what the ledger holds afterwards. ErrNotFound if
+	// there is none.
 	Wake(ctx context.Context, id ID, externalRef string) (Record, error)
 
 	// Backlog tells how much waits, for one provider.

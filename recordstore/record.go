@@ -48,6 +48,8 @@ type Record struct {
 	Doubt     bool   // An earlier claim may have delivered, its answer is not known.
 	TakenFrom State  // The state that the last claim found; "" for a new record.
 	Noted     State  // While Sending: Succeeded or Refused, a fact handed in by somebody who does not hold the claim.
+	LookOnly  bool   // The answers so far teach nothing more by a resend: only a look-up may speak.
+	Blurred   bool   // An answer so far was a stored failure that says nothing (a 500): absence proves nothing.
 	Evidence  string // What the answer's label rests on.
 	Outcome   string // What the provider made of an applied effect: done, pending, partial.
 
@@ -57,6 +59,7 @@ type Record struct {
 	LeaseEndsAt  time.Time
 	Deliveries   int       // Of all claims, as far as they were settled.
 	WindowEndsAt time.Time // Until then the provider deduplicates; zero: not known, never resent later.
+	SentUntil    time.Time // End of the last lease under which a request may have been written; zero: none was.
 
 	SealVersion int    // Format of the sealed fields; 0 where there are none.
 	Request     []byte // Sealed; cleared by the final settle.
@@ -158,7 +161,10 @@ type Result struct {
 	ObjectStatus   string
 	RequestID      string
 	ErrorCode      string
+	LookOnly       bool          // For Uncertain; once true it stays.
+	Blurred        bool          // Once true it stays.
 	DueIn          time.Duration // From now, for Uncertain; 0: not due.
+	Entry          *Entry        // Appended to the trail in the same step; nil: none.
 }
 
 // Final reports whether a settlement to s ends the record, so that its frozen

@@ -51,6 +51,19 @@ func DSN(t testing.TB) string {
 	return at.String()
 }
 
+// OwnServer starts a server for this test alone and returns the DSN of an empty
+// database on it: for tests that read a server's statistics or stop it, since
+// transactions in other databases count in both. It stops when the test ends.
+func OwnServer(t testing.TB) string {
+	t.Helper()
+	s, err := Start()
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	t.Cleanup(s.Stop)
+	return s.DSN
+}
+
 // Pool returns a pool of at most 16 connections to a new, empty database. Both
 // go when the test ends.
 func Pool(t testing.TB) *pgxpool.Pool {

@@ -43,7 +43,7 @@ func newPair(name, value string) pair {
 	return pair{name, value, url.QueryEscape(name) + "=" + url.QueryEscape(value)}
 }
 
-// path splits a form field's name: "card[exp][0]" is card, exp, 0.
+// fieldPath splits a form field's name: "card[exp][0]" is card, exp, 0.
 func fieldPath(name string) []string {
 	first, rest, nested := strings.Cut(name, "[")
 	if !nested || !strings.HasSuffix(rest, "]") {

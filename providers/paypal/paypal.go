@@ -87,6 +87,7 @@ func New(cfg Config) *httpadapter.Adapter {
 		Operations:  cfg.operations(),
 		Frozen:      frozen,
 		Credentials: []string{headerAuthorization, headerAssertion},
+		Untouched:   []string{"POST /v1/oauth2/token"},
 		AccountOf:   accountOf,
 		Authorize:   a.authorize,
 		Refresh:     a.refresh,

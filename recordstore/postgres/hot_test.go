@@ -13,6 +13,8 @@ import (
 // An ordinary call's settlement touches no index: at least 98 % of updates are
 // HOT, as the server counts them, for calls that are settled at once and for
 // calls that are in flight together, whatever the size of their sealed bodies.
+// Each has a server of its own: old row versions go when no transaction of the
+// whole server is older.
 func TestSettlementsAreHOT(t *testing.T) {
 	t.Parallel()
 	const calls = 2000
@@ -32,7 +34,7 @@ func TestSettlementsAreHOT(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := context.Background()
-			dsn := pgtest.DSN(t)
+			dsn := pgtest.OwnServer(t)
 			pool := pgtest.Open(t, dsn)
 			migrate(t, pool, nil)
 			store := postgres.New(pool, nil)

@@ -56,9 +56,10 @@ CREATE TABLE IF NOT EXISTS {schema}.record (
 	response_body bytea,
 	PRIMARY KEY (day, key_hash)
 ) WITH (
-	-- Room for the settled rows beside the claimed ones: their update then stays
-	-- on its page and touches no index.
-	fillfactor = 60,
+	-- A settled row is larger than the claimed one it replaces. Pages filled to
+	-- this degree hold all of their rows once settled, for sealed bodies of 256
+	-- bytes to 2 KB, so that the update stays on its page and touches no index.
+	fillfactor = 58,
 	autovacuum_vacuum_scale_factor = 0.05,
 	autovacuum_vacuum_insert_scale_factor = 0.05,
 	autovacuum_analyze_scale_factor = 0.05

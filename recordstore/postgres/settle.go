@@ -22,8 +22,10 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 	err := s.step(ctx, func() (done bool, err error) {
 		var r row
 		err = s.one(ctx, s.sql.settle, args, r.fields())
-		if !errors.Is(err, pgx.ErrNoRows) {
+		if err == nil {
 			rec, _ = r.read(st.ID)
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
 			return true, err
 		}
 		var now time.Time

@@ -3,7 +3,8 @@
 //
 //	go run ./internal/pgtest/withserver go test ./...
 //
-// Its exit code is the command's.
+// Its exit code is the command's. With -find alone it only says where the server
+// programs are, or how to install them.
 package main
 
 import (
@@ -21,8 +22,11 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(command []string) int {
 	if len(command) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: withserver COMMAND [ARGUMENT ...]")
+		fmt.Fprintln(os.Stderr, "usage: withserver COMMAND [ARGUMENT ...], or withserver -find")
 		return 2
+	}
+	if command[0] == "-find" {
+		return find()
 	}
 	server, err := pgtest.Start()
 	if err != nil {
@@ -30,6 +34,21 @@ func run(command []string) int {
 		return 1
 	}
 	defer server.Stop()
+	return runOn(server, command)
+}
+
+func find() int {
+	folder, err := pgtest.Programs()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(folder)
+	return 0
+}
+
+// runOn runs command to its end and returns its exit code.
+func runOn(server *pgtest.Server, command []string) int {
 	// The command gets the terminal's signals itself; this process waits for it.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -1,0 +1,35 @@
+# Everything that a contributor runs. `make test` is what CI runs.
+
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT         := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
+FUZZTIME              ?= 30s
+BENCHTIME             ?= 1s
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench fuzz
+
+help: ## Show this list.
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 8
+
+demo: ## Show what samekey does, against two fake providers; needs no server.
+	@go run ./cmd/samekey demo
+
+test: ## Test all modules with the race detector, on a PostgreSQL of their own.
+	@scripts/test.sh
+
+lint: $(GOLANGCI_LINT) ## Run golangci-lint on all modules.
+	@set -e; for mod in $$(find . -name go.mod -not -path '*/node_modules/*' -not -path './.tmp/*' | sort); do \
+		echo "== golangci-lint: $$(dirname $$mod)"; \
+		(cd $$(dirname $$mod) && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...); \
+	done
+
+$(GOLANGCI_LINT):
+	@echo "== building golangci-lint $(GOLANGCI_LINT_VERSION), about a minute"
+	@GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv bin/golangci-lint $@
+
+bench: ## Run the root module's benchmarks, on a PostgreSQL of their own.
+	@go run ./internal/pgtest/withserver go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+fuzz: ## Run each fuzz target for FUZZTIME (30s).
+	@scripts/fuzz.sh $(FUZZTIME)

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Runs the tests of all modules against a private PostgreSQL. Needs Go; installs
+# PostgreSQL where that is possible and needed. Nothing is skipped: what cannot
+# run has failed.
+#
+#   scripts/test.sh            everything
+#   scripts/test.sh ./outbound/...   these packages of the root module only
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '== %s\n' "$*"; }
+
+# find_postgres succeeds if PostgreSQL 15 or newer is on this machine.
+find_postgres() { go run ./internal/pgtest/withserver -find; }
+
+if [ "${1:-}" != inside ]; then
+	if ! found=$(find_postgres 2>&1); then
+		if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+			say "installing PostgreSQL"
+			apt-get update -qq
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql postgresql-client >/dev/null
+			found=$(find_postgres)
+		else
+			printf '%s\n' "$found" >&2
+			exit 1
+		fi
+	fi
+	say "PostgreSQL: $found"
+	exec go run ./internal/pgtest/withserver "$0" inside "$@"
+fi
+shift
+
+if [ $# -gt 0 ]; then
+	exec go test -race -timeout 10m "$@"
+fi
+
+# test_module vets and tests the module in a folder.
+test_module() {
+	say "go vet, go test -race: $1"
+	(cd "$1" && go vet ./... && go test -race -timeout 10m ./...)
+}
+
+failed=()
+while IFS= read -r mod; do
+	dir=$(dirname "$mod")
+	case $dir in
+	./bench) # measures, so that it is only compiled here
+		say "go vet, compile: $dir"
+		(cd "$dir" && go vet ./... && go test -run '^$' ./...) || failed+=("$dir")
+		;;
+	*) test_module "$dir" || failed+=("$dir") ;;
+	esac
+done < <(find . -name go.mod -not -path '*/node_modules/*' -not -path '*/testdata/*' -not -path './.tmp/*' | sort)
+
+if [ ${#failed[@]} -gt 0 ]; then
+	say "FAILED: ${failed[*]}"
+	exit 1
+fi
+say "all modules passed"
