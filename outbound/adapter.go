@@ -115,6 +115,15 @@ type Finder interface {
 	Find(ctx context.Context, l *Lookup) (Finding, error)
 }
 
+// BatchFinder is an optional ability of a Finder: one list of the provider answers
+// many look-ups.
+type BatchFinder interface {
+	// FindAll looks up several effects of one operation and account. It returns one
+	// finding for each look-up, in order; the zero Finding where it cannot tell. An
+	// error is unknown for all.
+	FindAll(ctx context.Context, ls []*Lookup) ([]Finding, error)
+}
+
 // Lookup is the order to find an effect.
 type Lookup struct {
 	Operation   replaysemantics.Operation
@@ -127,10 +136,18 @@ type Lookup struct {
 	Code        string  // Its ProviderCode.
 	Credentials []Field
 	FirstSentAt time.Time
+	SentUntil   time.Time // No request of ours was written after it.
 	MaxBody     int64
 }
 
 // Finding is a look-up's answer. The zero value is unknown.
+//
+// Absent is a proof only if the list was complete and consistent and included
+// cancelled objects, the objects can neither be deleted nor lose the mark, and the
+// credential was checked to be the record's account and mode. The core adds the
+// rest: the last possible delivery is older than the operation's horizon, and no
+// answer was a stored 500. Found needs our mark or key; a state without a mark
+// counts only where the state itself is the goal.
 type Finding struct {
 	Effect       Effect   // Applied: found. None: absent, a proof; with Code ErrRefused: found in a final state that is not the goal.
 	Code         Code     //
