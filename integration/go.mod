@@ -3,6 +3,7 @@ module github.com/seed-6b5e302b/samekey/integration
 go 1.26.0
 
 require (
+	github.com/plutov/paypal/v4 v4.17.0
 	github.com/seed-6b5e302b/samekey v0.0.0
 	github.com/stripe/stripe-go/v86 v86.1.1
 )

@@ -96,7 +96,7 @@ func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed)
 	case recordstore.Send:
 		return c.send(ctx, o, claimed)
 	case recordstore.Lookup:
-		return c.lookup(ctx, o, rec)
+		return c.lookup(ctx, o, claimed)
 	case recordstore.Replay:
 		return c.replay(ctx, o, rec)
 	case recordstore.InFlight:
@@ -124,13 +124,16 @@ func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed)
 
 // send delivers, judges and settles.
 func (c *Client) send(ctx context.Context, o *order, claimed recordstore.Claimed) (*Reply, *Error) {
+	doubt := claimed.Record.Doubt && !o.absent // only a proof clears doubt
+	lease, release := c.hold(ctx, o, claimed.Record)
 	d := c.delivery(o)
 	d.Message = c.frozenMessage(o, claimed.Record)
-	d.Resend = claimed.Record.Doubt
-	d.Allow = c.allow(o, claimed)
+	d.Resend = doubt
+	d.Allow = c.allow(o, claimed, lease)
 	verdicts := c.deliver(ctx, d)
-	j := fold(o.row.Operation, claimed.Record.Doubt, verdicts)
-	c.tel.delivered(ctx, o, claimed.Record.Doubt, verdicts)
+	release()
+	j := fold(o.row.Operation, doubt, verdicts)
+	c.tel.delivered(ctx, o, doubt, verdicts)
 	if j.state == recordstore.Uncertain && j.Look && ctx.Err() == nil {
 		j = c.find(ctx, o, claimed.Record, d.Message, j)
 	}
@@ -156,7 +159,7 @@ func (c *Client) deliver(ctx context.Context, d *Delivery) (verdicts []Verdict) 
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			verdicts = []Verdict{{Deliveries: 1, Err: fmt.Errorf("the adapter panicked with a %T", p)}}
+			verdicts = []Verdict{{Deliveries: 1, Err: panicked{p}}}
 		}
 	}()
 	return c.adapter.Send(ctx, d)
@@ -175,24 +178,20 @@ func (c *Client) frozenMessage(o *order, rec recordstore.Record) Message {
 	return o.frozen.Message
 }
 
-// allow refuses an attempt that lease or window might not outlive. Both count
-// from before the claim, on the monotonic and on the wall clock: the one stands
-// still while a machine sleeps, the other may be set back.
-func (c *Client) allow(o *order, claimed recordstore.Claimed) func() error {
-	lease := o.begun.Add(c.opts.Lease)
+// allow refuses an attempt that lease or window might not outlive. The window,
+// like the lease, counts from before the claim on both clocks. The one send that
+// follows a proof of absence needs no window: nobody can be made to pay twice.
+func (c *Client) allow(o *order, claimed recordstore.Claimed, l *lease) func() error {
 	var window time.Time
-	if w := claimed.Record.WindowEndsAt; o.row.HasKey() && !w.IsZero() {
+	if w := claimed.Record.WindowEndsAt; o.row.HasKey() && !w.IsZero() && !o.absent {
 		window = o.begun.Add(w.Sub(claimed.Now))
 	}
 	return func() error {
 		end := time.Now().Add(c.opts.Retry.AttemptTimeout)
-		switch {
-		case end.After(lease) || end.Round(0).After(lease.Round(0)):
-			return errors.New("the lease ends before another attempt could")
-		case !window.IsZero() && (end.After(window) || end.Round(0).After(window.Round(0))):
+		if !window.IsZero() && (end.After(window) || end.Round(0).After(window.Round(0))) {
 			return errors.New("the provider's window for the key ends before another attempt could")
 		}
-		return nil
+		return l.outlives(end)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 type judged struct {
 	Verdict    // of the attempt that decides
 	state      recordstore.State
-	deliveries int // of all attempts
+	deliveries int  // of all attempts
+	blurred    bool // some answer was a stored failure that says nothing
 }
 
 // fold applies the rules of proof to the verdicts of one claim.
@@ -31,6 +32,7 @@ func fold(op replaysemantics.Operation, doubt bool, verdicts []Verdict) judged {
 	open := doubt
 	for i, v := range verdicts {
 		j.deliveries += v.Deliveries
+		j.blurred = j.blurred || op.Failures == replaysemantics.Stored && v.Effect == EffectUnknown && v.Answer != nil && v.Answer.Status == 500
 		last := i == len(verdicts)-1
 		if v.Effect == EffectApplied || last {
 			j.Verdict = v

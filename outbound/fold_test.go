@@ -54,6 +54,14 @@ func TestFold(t *testing.T) {
 		{"a decline under doubt where failures are stored", stored, true, []Verdict{declined}, recordstore.Refused, replaysemantics.ByStatusCode},
 		{"a decline whose status marks an earlier run", runAgain, true, []Verdict{{Effect: EffectNone, Code: ErrRefused, Deliveries: 1, Evidence: replaysemantics.ByStatusCode}}, recordstore.Refused, replaysemantics.ByStatusCode},
 		{"a decline that is marked as a replay", runAgain, true, []Verdict{replayedDecline}, recordstore.Refused, replaysemantics.ByReplayHeader},
+
+		{"None without a code is no proof", runAgain, false, []Verdict{{Effect: EffectNone, Deliveries: 1}}, recordstore.Uncertain, ""},
+		{"None beside a code that says unknown is no proof", runAgain, false, []Verdict{{Effect: EffectNone, Code: ErrInFlight, Deliveries: 1}}, recordstore.Uncertain, ""},
+		{"the zero verdict is unknown, whatever it counts", stored, false, []Verdict{{}, rejected}, recordstore.Uncertain, ""},
+		{"an effect without a delivery is none that was counted", runAgain, false, []Verdict{{Effect: EffectApplied}}, recordstore.Succeeded, replaysemantics.ByStatusCode},
+		{"a label without evidence is no signal, and may be right", runAgain, false, []Verdict{{Effect: EffectApplied, Deliveries: 1, Label: OriginalReplay}}, recordstore.Succeeded, replaysemantics.ByStatusCode},
+		{"evidence of another kind than an answer's", runAgain, true, []Verdict{{Effect: EffectApplied, Deliveries: 1, Evidence: replaysemantics.ByFirstDelivery}}, recordstore.Succeeded, replaysemantics.ByStatusCode},
+		{"evidence that nobody knows", runAgain, true, []Verdict{{Effect: EffectApplied, Deliveries: 1, Evidence: "hearsay"}}, recordstore.Succeeded, replaysemantics.ByStatusCode},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			j := fold(tt.op, tt.doubt, tt.verdicts)
@@ -62,6 +70,43 @@ func TestFold(t *testing.T) {
 					j.state, j.Evidence, j.Label, tt.state, tt.evidence, tt.evidence.Label())
 			}
 		})
+	}
+}
+
+// What an adapter miscounts or words in its own way does not get out.
+func TestFoldBounds(t *testing.T) {
+	applied := Verdict{Effect: EffectApplied, Deliveries: 1}
+	for _, tt := range []struct {
+		why        string
+		verdicts   []Verdict
+		deliveries int
+		outcome    Outcome
+	}{
+		{"nothing reported", nil, 1, ""},
+		{"the zero verdict may have reached the wire", []Verdict{{}}, 1, ""},
+		{"an effect was delivered", []Verdict{{Effect: EffectApplied, Deliveries: -3}}, 1, Done},
+		{"a negative count", []Verdict{{Effect: EffectNone, Code: ErrUnavailable, Deliveries: -3}, applied}, 1, Done},
+		{"deliveries after the effect", []Verdict{applied, {Deliveries: 2}}, 3, Done},
+		{"an outcome that nobody knows is not paid", []Verdict{{Effect: EffectApplied, Deliveries: 1, Outcome: "great"}}, 1, Pending},
+		{"a refusal has no outcome", []Verdict{{Effect: EffectNone, Code: ErrRefused, Deliveries: 1, Outcome: Done}}, 1, ""},
+	} {
+		j := fold(replaysemantics.Operation{}, false, tt.verdicts)
+		if j.deliveries != tt.deliveries || j.Outcome != tt.outcome {
+			t.Errorf("%s: %d deliveries, outcome %q; want %d, %q", tt.why, j.deliveries, j.Outcome, tt.deliveries, tt.outcome)
+		}
+	}
+}
+
+// A finding rests on a look-up or on the object's state, whatever a finder says.
+func TestFindingsAreNeverNewExecutions(t *testing.T) {
+	for given, want := range map[Evidence]Evidence{
+		"": replaysemantics.ByLookup, replaysemantics.ByStateGuard: replaysemantics.ByStateGuard,
+		replaysemantics.ByFirstDelivery: replaysemantics.ByLookup, "hearsay": replaysemantics.ByLookup,
+	} {
+		j := judged{state: recordstore.Uncertain}.found(Finding{Effect: EffectApplied, Evidence: given})
+		if j.Evidence != want || j.Label != LatestStatus || j.Outcome != Done {
+			t.Errorf("%q became %q, %q", given, j.Evidence, j.Label)
+		}
 	}
 }
 

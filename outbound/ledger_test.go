@@ -65,6 +65,13 @@ func (s *counting) Settle(ctx context.Context, r recordstore.Settlement) (record
 	return s.Store.Settle(ctx, r)
 }
 
+func (s *counting) Report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
+	if err := s.called("Report"); err != nil {
+		return recordstore.Record{}, err
+	}
+	return s.Store.Report(ctx, id, r)
+}
+
 func (s *counting) Get(ctx context.Context, id recordstore.ID) (recordstore.Record, time.Time, error) {
 	if err := s.called("Get"); err != nil {
 		return recordstore.Record{}, time.Time{}, err

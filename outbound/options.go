@@ -28,6 +28,7 @@ func (o *Options) complete() error {
 	fill(&o.ClaimTimeout, 2*time.Second)
 	fill(&o.SettleTimeout, 5*time.Second)
 	fill(&o.WindowMargin, 5*time.Minute)
+	fill(&o.Horizon, 15*time.Minute)
 	fill(&o.MaxBody, 4<<20)
 	r := &o.Retry
 	fill(&r.Attempts, 4)
@@ -37,7 +38,7 @@ func (o *Options) complete() error {
 	fill(&r.AttemptTimeout, min(20*time.Second, o.Lease/2))
 	fill(&r.CallTimeout, min(45*time.Second, o.Lease*3/4))
 	switch {
-	case o.Lease < 0 || o.ClaimTimeout < 0 || o.SettleTimeout < 0 || o.WindowMargin < 0 || o.MaxBody < 0,
+	case o.Lease < 0 || o.ClaimTimeout < 0 || o.SettleTimeout < 0 || o.WindowMargin < 0 || o.Horizon < 0 || o.MaxBody < 0,
 		r.Attempts < 0 || r.MinWait < 0 || r.MaxRetryAfter < 0 || r.AttemptTimeout < 0 || r.CallTimeout < 0:
 		return errors.New("Options hold a negative number: times and sizes count from 0, which means the default")
 	case r.MaxWait < r.MinWait:
@@ -83,6 +84,15 @@ func (o *Options) rows(ops []replaysemantics.Operation) (map[string]row, error) 
 		}
 	}
 	return rows, nil
+}
+
+// accounts are Options.Accounts as records state them, with the mode.
+func (o *Options) accounts(mode string) []string {
+	all := make([]string, len(o.Accounts))
+	for i, a := range o.Accounts {
+		all[i] = a + "/" + mode
+	}
+	return all
 }
 
 func isDurable(s recordstore.Store) bool {

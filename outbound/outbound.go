@@ -106,7 +106,13 @@ type Options struct {
 	ClaimTimeout  time.Duration // Of one claim. Defaults to 2 s.
 	SettleTimeout time.Duration // Of one try to settle. Defaults to 5 s.
 	WindowMargin  time.Duration // Taken off every provider's window. Defaults to 5 minutes.
+	Horizon       time.Duration // How long after the last possible delivery a look-up that finds nothing proves nothing, where the operation's row states none. Defaults to 15 minutes.
 	MaxBody       int64         // Bytes, each direction. Defaults to 4 MiB.
+
+	// Accounts are those whose records a Reconciler works on with this client, by
+	// the provider's own id. Defaults to all of the adapter's mode: state them where
+	// one ledger serves several platforms of one provider.
+	Accounts []string
 
 	// KeysOnly is the switch for a ledger that is down, and for leaving samekey:
 	// true sends once with the derived key, writes no record, and refuses

@@ -21,6 +21,10 @@ type order struct {
 	frozen Frozen
 	claim  recordstore.Claim
 	begun  time.Time // right before the claim, on this machine's clocks
+
+	absent  bool   // a look-up proved that no earlier delivery was applied
+	revived bool   // frozen was opened from the record
+	check   *check // the reconciler is at work
 }
 
 // prepare checks and freezes a call. Nothing is stored and nothing sent.
@@ -83,6 +87,12 @@ func (c *Client) freeze(o *order) error {
 		return &Error{Code: ErrStore, Err: fmt.Errorf("the request could not be sealed: %w", err)}
 	}
 	return nil
+}
+
+// idOf is the identity of a command's record, in c's account.
+func (c *Client) idOf(cmd Command, operation string) (recordstore.ID, error) {
+	key, err := c.Key(cmd, operation, "")
+	return recordstore.ID{Day: key.Day(), KeyHash: key.Hash()}, err
 }
 
 // fingerprints returns the request's fingerprint in every version that this

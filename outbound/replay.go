@@ -67,33 +67,78 @@ func (c *core) recorded(cmd Command, rec recordstore.Record) *Reply {
 }
 
 // lookup asks the provider what became of earlier deliveries, where a resend
-// would be blind. The claim is held.
-func (c *Client) lookup(ctx context.Context, o *order, rec recordstore.Record) (*Reply, *Error) {
-	if rec.Noted != "" {
-		return c.merge(ctx, o, rec, judged{state: recordstore.Uncertain}, recordstore.Settlement{ID: rec.ID, Holder: rec.Holder, Fence: rec.Fence})
-	}
+// would be blind. The claim is held. Found settles; absent, which is a proof,
+// sends; unknown waits for the next look, or for a person.
+func (c *Client) lookup(ctx context.Context, o *order, claimed recordstore.Claimed) (*Reply, *Error) {
+	rec := claimed.Record
 	j := judged{state: recordstore.Uncertain}
+	if rec.Noted != "" {
+		return c.merge(ctx, o, rec, j, recordstore.Settlement{ID: rec.ID, Holder: rec.Holder, Fence: rec.Fence})
+	}
 	j.Err = errors.New("the provider may not know the key any more: it is not sent again before it is known what became of it")
-	j = c.find(ctx, o, rec, c.frozenMessage(o, rec), j)
+	o.frozen.Message = c.frozenMessage(o, rec)
+	f, err := c.ask(ctx, o, rec, o.frozen.Message, j)
+	if err != nil {
+		j.Err = errors.Join(j.Err, err)
+	}
+	j = j.found(f)
+	keyless := !o.row.HasKey()
+	switch {
+	case err == nil && c.absent(o, rec, f, claimed.Now):
+		if !o.mayFollowAbsence(claimed.Now, rec) {
+			break
+		}
+		if err := c.mark(ctx, o, rec); err != nil {
+			j.Err = errors.Join(j.Err, err)
+			break
+		}
+		o.absent = true
+		return c.send(ctx, o, claimed)
+	case j.state == recordstore.Uncertain && keyless && (o.row.Lookup == "" || c.pastHorizon(o, rec, claimed.Now)):
+		j.state, j.Code = recordstore.ManualReview, ErrManualReview // nothing can tell any more
+	}
 	return c.conclude(ctx, o, rec, j)
+}
+
+// mayFollowAbsence reports whether a send may follow a proof of absence. Without
+// a key a late delivery could still count twice: the row must allow it and the
+// caller ask for it.
+func (o *order) mayFollowAbsence(now time.Time, rec recordstore.Record) bool {
+	expired := !rec.NotAfter.IsZero() && !now.Before(rec.NotAfter)
+	return !expired && rec.Derivation != recordstore.Foreign &&
+		(o.row.HasKey() || o.row.ResendAfterAbsence && o.ResendAfterAbsence)
 }
 
 // find looks the effect up. Whatever goes wrong leaves j as it was: a look-up
 // that fails is unknown.
 func (c *Client) find(ctx context.Context, o *order, rec recordstore.Record, m Message, j judged) judged {
-	if c.finder == nil || o.row.Lookup == "" {
-		return j
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.opts.Retry.AttemptTimeout)
-	defer cancel()
-	f, err := c.finder.Find(ctx, &Lookup{
-		Operation: o.row.Operation, Account: o.Account, Message: m, Key: o.key, Mark: o.key.Mark(),
-		ExternalRef: rec.ExternalRef, Answer: j.Answer, Code: j.ProviderCode,
-		Credentials: o.Credentials, FirstSentAt: rec.CreatedAt, MaxBody: c.opts.MaxBody,
-	})
+	f, err := c.ask(ctx, o, rec, m, j)
 	if err != nil {
 		j.Err = errors.Join(j.Err, err)
 		return j
 	}
 	return j.found(f)
+}
+
+func (c *Client) ask(ctx context.Context, o *order, rec recordstore.Record, m Message, j judged) (f Finding, err error) {
+	if c.finder == nil || o.row.Lookup == "" {
+		return f, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Retry.AttemptTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			f, err = Finding{}, panicked{p}
+		}
+	}()
+	return c.finder.Find(ctx, c.question(o, rec, m, j))
+}
+
+// question is the order to look one record's effect up.
+func (c *Client) question(o *order, rec recordstore.Record, m Message, j judged) *Lookup {
+	return &Lookup{
+		Operation: o.row.Operation, Account: o.Account, Message: m, Key: o.key, Mark: o.key.Mark(),
+		ExternalRef: rec.ExternalRef, Answer: j.Answer, Code: j.ProviderCode, Credentials: o.Credentials,
+		FirstSentAt: rec.CreatedAt, SentUntil: rec.SentUntil, MaxBody: c.opts.MaxBody,
+	}
 }

@@ -17,6 +17,10 @@ const firstCheck = time.Minute
 // loses a reply because the ledger could not be written.
 func (c *Client) conclude(ctx context.Context, o *order, rec recordstore.Record, j judged) (*Reply, *Error) {
 	s := recordstore.Settlement{ID: rec.ID, Holder: rec.Holder, Fence: rec.Fence, Result: c.result(o, rec, j)}
+	if s.State == recordstore.ManualReview {
+		j.state, j.Code = s.State, ErrManualReview
+		c.tel.reviewed(ctx, rec)
+	}
 	now, err := c.settle(ctx, s, o.begun.Add(c.opts.Lease))
 	if errors.Is(err, recordstore.ErrNotHeld) {
 		if now.Holder == rec.Holder && now.Fence == rec.Fence && now.State == recordstore.Sending {
@@ -122,11 +126,12 @@ func (c *Client) result(o *order, rec recordstore.Record, j judged) recordstore.
 	case recordstore.Succeeded:
 		r.Outcome = string(j.Outcome)
 	case recordstore.Uncertain:
-		r.DueIn = firstCheck
+		r.DueIn, r.LookOnly, r.Blurred = firstCheck, j.Look, j.blurred
 		r.ErrorCode = errorCode(ErrUncertain, j.ProviderCode)
 	default:
 		r.ErrorCode = errorCode(j.Code, j.ProviderCode)
 	}
+	c.noteCheck(o, rec, j, &r)
 	if j.Answer == nil {
 		return r
 	}
@@ -140,6 +145,24 @@ func (c *Client) result(o *order, rec recordstore.Record, j judged) recordstore.
 		r.ResponseHeader, r.ResponseBody, r.SealVersion = header, body, sealVersion
 	}
 	return r
+}
+
+// noteCheck adds to the trail what was no ordinary call: a check of the
+// reconciler, or a call that took an earlier claim over.
+func (c *Client) noteCheck(o *order, rec recordstore.Record, j judged, r *recordstore.Result) {
+	taken := rec.TakenFrom == recordstore.Sending || rec.TakenFrom == recordstore.Uncertain
+	switch {
+	case o.check != nil:
+		r.Entry = &recordstore.Entry{Kind: o.check.kind, Actor: "reconciler", Text: cmp.Or(o.check.text, r.ErrorCode, string(j.Evidence))}
+		if j.state == recordstore.Uncertain {
+			r.DueIn = o.check.dueIn
+			if o.check.last || errors.As(j.Err, new(panicked)) {
+				r.State, r.DueIn = recordstore.ManualReview, 0
+			}
+		}
+	case taken:
+		r.Entry = &recordstore.Entry{Kind: "takeover", Actor: "call", Text: cmp.Or(r.ErrorCode, string(j.Evidence))}
+	}
 }
 
 // settle writes s, again if that fails, and then in the background until the
@@ -207,7 +230,10 @@ func (j judged) failure(o *order, rec recordstore.Record) *Error {
 		Code: cmp.Or(j.Code, ErrUncertain), Effect: EffectNone, Sent: j.deliveries > 0,
 		ProviderCode: j.ProviderCode, RequestID: j.RequestID, RetryAfter: j.RetryAfter, Err: j.Err,
 	}
-	if j.state == recordstore.Uncertain {
+	switch j.state {
+	case recordstore.ManualReview:
+		e.Effect = EffectUnknown
+	case recordstore.Uncertain:
 		if e.Err == nil && j.Code != "" && j.Code != ErrUncertain {
 			e.Err = j.Code // a None that proves nothing of an earlier delivery
 		}

@@ -42,6 +42,13 @@ type telemetry struct {
 	contradict   metric.Int64Counter
 	commandReuse metric.Int64Counter
 	shadow       metric.Int64Counter // samekey.result
+	reconciles   metric.Int64Counter // samekey.how
+	reviews      metric.Int64Counter
+
+	uncertain metric.Int64Gauge // by provider, as the next three
+	inReview  metric.Int64Gauge
+	due       metric.Int64Gauge
+	oldest    metric.Float64Gauge
 }
 
 func newTelemetry(o Telemetry, provider string) (*telemetry, error) {
@@ -56,7 +63,7 @@ func newTelemetry(o Telemetry, provider string) (*telemetry, error) {
 	}
 	t := &telemetry{provider: provider, tracer: o.TracerProvider.Tracer(ScopeName), log: o.Logger}
 	meter := o.MeterProvider.Meter(ScopeName)
-	var errs [8]error
+	var errs [14]error
 	counter := func(i int, name, unit, what string) (c metric.Int64Counter) {
 		c, errs[i] = meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
 		return c
@@ -68,6 +75,16 @@ func newTelemetry(o Telemetry, provider string) (*telemetry, error) {
 	t.contradict = counter(4, "samekey.contradicted", "{fact}", "Facts that contradict what the ledger held as settled.")
 	t.commandReuse = counter(5, "samekey.command.reused", "{call}", "Second requests of an operation that had already succeeded under one context.")
 	t.shadow = counter(6, "samekey.shadow", "{call}", "Calls in shadow mode by what the ledger would have decided.")
+	t.reconciles = counter(8, "samekey.reconciled", "{record}", "Unknown outcomes found out, by how: lookup, resend, webhook, verdict.")
+	t.reviews = counter(9, "samekey.reviews", "{record}", "Records sent to manual review.")
+	gauge := func(i int, name, what string) (g metric.Int64Gauge) {
+		g, errs[i] = meter.Int64Gauge(name, metric.WithUnit("{record}"), metric.WithDescription(what))
+		return g
+	}
+	t.uncertain = gauge(10, "samekey.uncertain", "Records whose effect is not known.")
+	t.inReview = gauge(11, "samekey.review", "Records that wait for a person.")
+	t.due = gauge(12, "samekey.due", "Records that wait for the reconciler.")
+	t.oldest, errs[13] = meter.Float64Gauge("samekey.uncertain.age.p95", metric.WithUnit("s"), metric.WithDescription("Age of records whose effect is not known, 95th percentile."))
 	t.duration, errs[7] = meter.Float64Histogram("samekey.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls by result."))
 	return t, errors.Join(errs[:]...)
 }
@@ -244,4 +261,31 @@ func (t *telemetry) shadowed(ctx context.Context, call Call, result string, err 
 		return
 	}
 	t.log.InfoContext(ctx, "samekey: shadow", append(t.who(call), slog.String("result", result))...)
+}
+
+// backlog records how much waits in the ledger.
+func (t *telemetry) backlog(ctx context.Context, b recordstore.Backlog) {
+	with := metric.WithAttributes(attribute.String("samekey.provider", t.provider))
+	t.uncertain.Record(ctx, int64(b.Uncertain), with)
+	t.inReview.Record(ctx, int64(b.Review), with)
+	t.due.Record(ctx, int64(b.Due), with)
+	t.oldest.Record(ctx, b.UncertainP95.Seconds(), with)
+}
+
+func (t *telemetry) reconciled(ctx context.Context, rec recordstore.Record, how string) {
+	t.reconciles.Add(ctx, 1, t.attrs(rec.Operation, "samekey.how", how))
+	t.log.InfoContext(ctx, "samekey: an unknown outcome was found out", append(t.whose(rec), slog.String("how", how))...)
+}
+
+func (t *telemetry) reviewed(ctx context.Context, rec recordstore.Record) {
+	t.reviews.Add(ctx, 1, t.attrs(rec.Operation, "", ""))
+	t.log.ErrorContext(ctx, "samekey: a record needs a person", t.whose(rec)...)
+}
+
+func (t *telemetry) woken(ctx context.Context, rec recordstore.Record) {
+	t.log.InfoContext(ctx, "samekey: an event woke a record", t.whose(rec)...)
+}
+
+func (t *telemetry) whose(rec recordstore.Record) []any {
+	return t.who(Call{Operation: rec.Operation, Command: commandOf(rec)})
 }

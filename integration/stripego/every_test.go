@@ -49,9 +49,9 @@ func TestEveryOperation(t *testing.T) {
 			if strings.HasPrefix(op.name, "v2.") || op.name == "subscription.cancel" {
 				fresh = "first_delivery" // no header tells a replay there
 			}
-			first := op.call(b.named("cmd_1"), b.sc, id)
+			first := op.call(b.named("cmd_1"), b, id)
 			b.wantLabel(first, fresh, outbound.FromProvider)
-			again := op.call(b.named("cmd_1"), b.sc, id)
+			again := op.call(b.named("cmd_1"), b, id)
 			b.wantLabel(again, replay, outbound.FromLedger)
 			if first.id == "" || again.id != first.id {
 				t.Errorf("got %q and then %q, want one object", first.id, again.id)
@@ -72,12 +72,12 @@ func TestEveryOperationLost(t *testing.T) {
 			b := newBench(t, setting{})
 			id := op.subject(b.fake)
 			b.fake.Inject(providertest.Fault{Kind: providertest.DropAfterApply, Operation: op.name})
-			a := op.call(b.named("cmd_1"), b.sc, id)
+			a := op.call(b.named("cmd_1"), b, id)
 			b.wantTrips(1)
 			switch {
 			case op.name == "subscription.cancel": // Stripe takes no key for a DELETE: never resent, found by its state
 				b.wantError(a, 500, outbound.ErrUncertain, outbound.EffectUnknown)
-				b.wantLabel(op.call(b.named("cmd_1"), b.sc, id), "state_guard", outbound.FromProvider)
+				b.wantLabel(op.call(b.named("cmd_1"), b, id), "state_guard", outbound.FromProvider)
 				b.wantSent("cmd_1", op.name, 1, 1)
 				return
 			case strings.HasPrefix(op.name, "v2."):
@@ -86,14 +86,14 @@ func TestEveryOperationLost(t *testing.T) {
 				b.wantLabel(a, "replay_header", outbound.FromProvider)
 			}
 			b.wantSent("cmd_1", op.name, 1, 2)
-			b.wantLabel(op.call(b.named("cmd_1"), b.sc, id), a.ledgerEvidence(), outbound.FromLedger)
+			b.wantLabel(op.call(b.named("cmd_1"), b, id), a.ledgerEvidence(), outbound.FromLedger)
 			b.wantSent("cmd_1", op.name, 1, 2)
 		})
 	}
 }
 
-// The samples of params that the SDK encodes in an order of its own are one
-// request all the same.
+// stripe-go writes extra parameters in random order: they are one request all
+// the same, and the mark stands beside the caller's metadata (C12).
 func TestOrderOfParameters(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, setting{})
@@ -108,7 +108,7 @@ func TestOrderOfParameters(t *testing.T) {
 			t.Fatalf("call %d: %v", i, err)
 		}
 		if r.Metadata["samekey_command"] == "" || r.Metadata["b"] != "2" {
-			t.Errorf("the refund's metadata is %v, want the caller's and the mark (C12)", r.Metadata)
+			t.Errorf("the refund's metadata is %v, want the caller's and the mark", r.Metadata)
 		}
 	}
 	b.wantSent("cmd_1", "refund.create", 1, 1)

@@ -74,7 +74,9 @@ func TestC14_TwoMeaningsOf429(t *testing.T) {
 		b.labelled(b.must(b.refund("c14-doubt")), rs.ByReplayHeader, outbound.FromProvider)
 		b.count("refund.create", 2, 11)
 	})
-	quick := func(o *outbound.Options) { o.Retry = outbound.Retry{MinWait: 50 * time.Millisecond, MaxWait: 100 * time.Millisecond} }
+	quick := func(o *outbound.Options) {
+		o.Retry = outbound.Retry{MinWait: 50 * time.Millisecond, MaxWait: 100 * time.Millisecond}
+	}
 	onStripe(t, quick, func(b *bench) {
 		b.inject(providertest.Fault{Kind: providertest.LockTimeout, Operation: "refund.create"})
 		b.must(b.refund("c14-lock"))
@@ -401,4 +403,3 @@ func (w *wire) rawKeys() (keys []string) {
 	}
 	return keys
 }
-

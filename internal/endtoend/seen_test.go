@@ -139,3 +139,6 @@ func (s *seen) all() (map[string]string, error) {
 	}
 	return map[string]string{"logs": s.logs.String(), "spans": spans.String(), "metrics": metrics.String()}, nil
 }
+
+// span is a span that has ended.
+type span = trace.ReadOnlySpan

@@ -29,7 +29,7 @@ type Config struct {
 	Operations []rs.Operation
 
 	// The kinds of headers. A header in no list is dropped: not stored, not sent.
-	Frozen      []string // Stored and sent at every delivery, beside Content-Type.
+	Frozen      []string // Stored and sent at every delivery, beside Content-Type and conditions (If-Match and the like).
 	Credentials []string // Never stored. Defaults to Authorization.
 
 	// Untouched are writes that are no operations, "POST /v1/oauth2/token": a
@@ -109,7 +109,7 @@ func New(c Codec, cfg Config) *Adapter {
 		frozen:  map[string]bool{"Content-Type": true},
 		refresh: make(chan struct{}, 1),
 	}
-	for _, name := range cfg.Frozen {
+	for _, name := range slices.Concat(conditions(), cfg.Frozen) {
 		a.frozen[http.CanonicalHeaderKey(name)] = true
 	}
 	problems := append([]error{cfg.SettingsErr}, a.readHosts()...)
@@ -118,6 +118,12 @@ func New(c Codec, cfg Config) *Adapter {
 	a.setTransport()
 	a.problems = errors.Join(append(append(problems, routing...), a.checkSettings()...)...)
 	return a
+}
+
+// conditions are the headers that make a write conditional. They are frozen
+// whatever the author lists: a write that loses one executes where it should not.
+func conditions() []string {
+	return []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"}
 }
 
 // With returns an adapter that knows further operations: those of the provider

@@ -22,8 +22,9 @@ func Seed(ctx context.Context, s *Store, recs ...recordstore.Record) error {
 		args := []any{
 			rec.Scope[:], rec.Provider, rec.Account, rec.Operation, rec.CommandID, rec.Class, rec.Derivation,
 			append([]byte{}, rec.Fingerprint...), string(rec.State), rec.Doubt, text(rec.TakenFrom), text(rec.Noted),
+			rec.LookOnly, rec.Blurred,
 			text(rec.Evidence), text(rec.Outcome), text(rec.Holder), rec.Fence, timestamp(rec.ClaimedAt),
-			timestamp(rec.LeaseEndsAt), rec.Deliveries, timestamp(rec.WindowEndsAt), number(rec.SealVersion),
+			timestamp(rec.LeaseEndsAt), rec.Deliveries, timestamp(rec.WindowEndsAt), timestamp(rec.SentUntil), number(rec.SealVersion),
 			sealed(rec.Request), number(rec.ResponseStatus), sealed(rec.ResponseHeader), sealed(rec.ResponseBody),
 			text(rec.ExternalRef), text(rec.ObjectStatus), text(rec.RequestID), text(rec.ErrorCode),
 			timestamp(rec.AnsweredAt), timestamp(rec.DueAt), rec.Checks, timestamp(rec.NotAfter),

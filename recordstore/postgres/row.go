@@ -11,8 +11,8 @@ import (
 // columns are what every statement returns of a record, in the order of
 // row.fields. The primary key is not among them: who asks knows it.
 const columns = `scope_hash, provider, account, operation, command_id, class, derivation, request_hash,
-	state, doubt, taken_from, noted, evidence, outcome,
-	holder, fence, claimed_at, lease_expires_at, deliveries, window_ends_at,
+	state, doubt, taken_from, noted, look_only, blurred, evidence, outcome,
+	holder, fence, claimed_at, lease_expires_at, deliveries, window_ends_at, sent_until,
 	seal_version, request, response_status, response_headers, response_body,
 	external_ref, object_status, provider_request_id, error_code, answered_at,
 	due_at, checks, not_after, replay_until, evidence_until, body_purged_at, created_at, version`
@@ -23,6 +23,8 @@ type row struct {
 	record         recordstore.Record
 	scope          []byte
 	doubt          *bool
+	lookOnly       *bool
+	blurred        *bool
 	deliveries     zeronull.Int8
 	sealVersion    zeronull.Int8
 	responseStatus zeronull.Int8
@@ -36,9 +38,10 @@ func (r *row) fields() []any {
 		&r.scope, (*zeronull.Text)(&rec.Provider), (*zeronull.Text)(&rec.Account), (*zeronull.Text)(&rec.Operation),
 		(*zeronull.Text)(&rec.CommandID), (*zeronull.Text)(&rec.Class), (*zeronull.Text)(&rec.Derivation), &rec.Fingerprint,
 		(*zeronull.Text)(&rec.State), &r.doubt, (*zeronull.Text)(&rec.TakenFrom), (*zeronull.Text)(&rec.Noted),
+		&r.lookOnly, &r.blurred,
 		(*zeronull.Text)(&rec.Evidence), (*zeronull.Text)(&rec.Outcome),
 		(*zeronull.Text)(&rec.Holder), (*zeronull.Int8)(&rec.Fence), moment(&rec.ClaimedAt), moment(&rec.LeaseEndsAt),
-		&r.deliveries, moment(&rec.WindowEndsAt),
+		&r.deliveries, moment(&rec.WindowEndsAt), moment(&rec.SentUntil),
 		&r.sealVersion, &rec.Request, &r.responseStatus, &rec.ResponseHeader, &rec.ResponseBody,
 		(*zeronull.Text)(&rec.ExternalRef), (*zeronull.Text)(&rec.ObjectStatus), (*zeronull.Text)(&rec.RequestID),
 		(*zeronull.Text)(&rec.ErrorCode), moment(&rec.AnsweredAt),
@@ -55,17 +58,19 @@ func (r *row) read(id recordstore.ID) (recordstore.Record, bool) {
 	}
 	rec.ID = id
 	copy(rec.Scope[:], r.scope)
-	rec.Doubt = r.doubt != nil && *r.doubt
+	rec.Doubt, rec.LookOnly, rec.Blurred = is(r.doubt), is(r.lookOnly), is(r.blurred)
 	rec.Deliveries, rec.SealVersion = int(r.deliveries), int(r.sealVersion)
 	rec.ResponseStatus, rec.Checks = int(r.responseStatus), int(r.checks)
 	for _, t := range []*time.Time{
-		&rec.ClaimedAt, &rec.LeaseEndsAt, &rec.WindowEndsAt, &rec.AnsweredAt, &rec.DueAt, &rec.NotAfter,
+		&rec.ClaimedAt, &rec.LeaseEndsAt, &rec.WindowEndsAt, &rec.SentUntil, &rec.AnsweredAt, &rec.DueAt, &rec.NotAfter,
 		&rec.ReplayUntil, &rec.EvidenceUntil, &rec.BodyPurgedAt, &rec.CreatedAt,
 	} {
 		*t = t.UTC()
 	}
 	return rec, true
 }
+
+func is(b *bool) bool { return b != nil && *b }
 
 func moment(t *time.Time) *zeronull.Timestamptz { return (*zeronull.Timestamptz)(t) }
 

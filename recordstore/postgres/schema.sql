@@ -14,12 +14,11 @@ COMMENT ON COLUMN {schema}.frontier.day IS 'Days since 1970.';
 
 -- Columns stand by alignment, widest first, so that a row has no padding.
 CREATE TABLE IF NOT EXISTS {schema}.record (
-	fence bigint NOT NULL,
-	version bigint NOT NULL,
 	created_at timestamptz NOT NULL,
 	claimed_at timestamptz,
 	lease_expires_at timestamptz,
 	window_ends_at timestamptz,
+	sent_until timestamptz,
 	answered_at timestamptz,
 	due_at timestamptz,
 	not_after timestamptz,
@@ -27,11 +26,15 @@ CREATE TABLE IF NOT EXISTS {schema}.record (
 	evidence_until timestamptz,
 	body_purged_at timestamptz,
 	day integer NOT NULL,
+	fence integer NOT NULL,
+	version integer NOT NULL,
 	deliveries integer NOT NULL DEFAULT 0,
 	checks integer NOT NULL DEFAULT 0,
 	response_status smallint,
 	seal_version smallint,
 	doubt boolean NOT NULL DEFAULT false,
+	look_only boolean NOT NULL DEFAULT false,
+	blurred boolean NOT NULL DEFAULT false,
 	key_hash bytea NOT NULL CHECK (octet_length(key_hash) = 16),
 	scope_hash bytea NOT NULL,
 	provider text NOT NULL,
@@ -59,7 +62,7 @@ CREATE TABLE IF NOT EXISTS {schema}.record (
 	-- A settled row is larger than the claimed one it replaces. Pages filled to
 	-- this degree hold all of their rows once settled, for sealed bodies of 256
 	-- bytes to 2 KB, so that the update stays on its page and touches no index.
-	fillfactor = 58,
+	fillfactor = 59,
 	autovacuum_vacuum_scale_factor = 0.05,
 	autovacuum_vacuum_insert_scale_factor = 0.05,
 	autovacuum_analyze_scale_factor = 0.05
@@ -89,6 +92,8 @@ COMMENT ON COLUMN {schema}.record.state IS 'planned, sending, succeeded, refused
 COMMENT ON COLUMN {schema}.record.doubt IS 'An earlier claim may have delivered, and its answer is not known.';
 COMMENT ON COLUMN {schema}.record.taken_from IS 'The state that the last claim found; NULL for a new record.';
 COMMENT ON COLUMN {schema}.record.noted IS 'While sending: a fact handed in by somebody who does not hold the claim.';
+COMMENT ON COLUMN {schema}.record.look_only IS 'The answers so far teach nothing more by a resend.';
+COMMENT ON COLUMN {schema}.record.blurred IS 'An answer so far was a stored failure that says nothing: absence proves nothing.';
 COMMENT ON COLUMN {schema}.record.evidence IS 'What the label of the answer rests on.';
 COMMENT ON COLUMN {schema}.record.outcome IS 'What the provider made of an applied effect: done, pending or partial.';
 COMMENT ON COLUMN {schema}.record.holder IS 'Random id of the last claim.';
@@ -98,6 +103,7 @@ COMMENT ON COLUMN {schema}.record.claimed_at IS 'Of the last claim.';
 COMMENT ON COLUMN {schema}.record.lease_expires_at IS 'Until then nobody else may send.';
 COMMENT ON COLUMN {schema}.record.deliveries IS 'Requests that may have reached the wire, of all claims that were settled.';
 COMMENT ON COLUMN {schema}.record.window_ends_at IS 'Until then the provider deduplicates by the key; NULL: not known.';
+COMMENT ON COLUMN {schema}.record.sent_until IS 'End of the last lease under which a request may have been written.';
 COMMENT ON COLUMN {schema}.record.seal_version IS 'Format of the sealed columns: request, response_headers, response_body.';
 COMMENT ON COLUMN {schema}.record.request IS 'Sealed request, to be resent as it is; cleared when the record is succeeded or refused.';
 COMMENT ON COLUMN {schema}.record.response_status IS 'Status of the recorded answer.';

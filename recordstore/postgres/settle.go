@@ -109,6 +109,7 @@ func (s *Store) resultArgs(id recordstore.ID, r recordstore.Result) []any {
 		text(r.Evidence), text(r.Outcome), text(r.ErrorCode), number(r.Deliveries),
 		number(r.ResponseStatus), sealed(r.ResponseHeader), sealed(r.ResponseBody), number(r.SealVersion),
 		text(r.ExternalRef), text(r.ObjectStatus), text(r.RequestID), micros(max(r.DueIn, 0)),
+		r.LookOnly, r.Blurred,
 	}
 }
 

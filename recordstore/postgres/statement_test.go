@@ -270,7 +270,7 @@ func waitFor(t testing.TB, pool *pgxpool.Pool, sql string) {
 }
 
 // A key leads to its record by one look-up in the primary key, also in a table
-// that nobody has analysed.
+// that nobody has run ANALYZE on.
 func TestKeyFindsItsRecordByPrimaryKey(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

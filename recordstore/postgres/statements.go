@@ -40,7 +40,9 @@ WITH ledger AS MATERIALIZED (
 	SELECT now, COALESCE((SELECT f.day FROM {schema}.frontier AS f WHERE f.class = $4::text), 0) AS frontier
 	FROM ({clock}) AS clock
 ), seen AS MATERIALIZED (
-	SELECT state, fence, version, created_at, window_ends_at, not_after,
+	SELECT state, fence, version, created_at, window_ends_at, not_after, sent_until,
+		noted IS NULL AND derivation <> 'foreign' AND (state IN ('planned', 'not_executed') OR NOT look_only
+			AND COALESCE(now < window_ends_at, false) AND COALESCE(now < LEAST(not_after, $9::timestamptz), true)) AS sends,
 		request_hash = ANY($5::bytea[]) AND derivation = ANY($6::text[]) AND COALESCE(seal_version, 0) <= $7::integer
 		AND CASE
 			WHEN state = 'uncertain' THEN true
@@ -53,14 +55,15 @@ WITH ledger AS MATERIALIZED (
 	INSERT INTO {schema}.record AS r (day, key_hash, class, request_hash, derivation, holder,
 		scope_hash, provider, account, operation, command_id, request, seal_version,
 		state, taken_from, doubt, fence, version, created_at, claimed_at, lease_expires_at,
-		window_ends_at, not_after, replay_until, evidence_until)
+		window_ends_at, not_after, sent_until, replay_until, evidence_until)
 	SELECT $2::integer, $3::bytea, $4::text, ($5::bytea[])[1], $12::text, $8::text,
 		$14::bytea, $15::text, $16::text, $17::text, $18::text,
 		$13::bytea, CASE WHEN $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) END,
 		'sending', state, COALESCE(state NOT IN ('planned', 'not_executed'), false),
 		COALESCE(fence, 0) + 1, COALESCE(version, 0) + 1, COALESCE(created_at, now), now, now + {us} * $10::bigint,
 		CASE WHEN state NOT IN ('planned', 'not_executed') THEN window_ends_at ELSE now + {us} * $11::bigint END,
-		LEAST(not_after, $9::timestamptz), now + {us} * $19::bigint, now + {us} * $20::bigint
+		LEAST(not_after, $9::timestamptz), CASE WHEN COALESCE(sends, true) THEN now + {us} * $10::bigint ELSE sent_until END,
+		now + {us} * $19::bigint, now + {us} * $20::bigint
 	FROM ledger LEFT JOIN seen ON true
 	WHERE CASE WHEN version IS NOT NULL THEN takeable
 		ELSE $2::integer <= date_part('epoch', now) / 86400 + 1
@@ -71,7 +74,8 @@ WITH ledger AS MATERIALIZED (
 		state = excluded.state, taken_from = excluded.taken_from, doubt = excluded.doubt,
 		holder = excluded.holder, fence = excluded.fence, version = excluded.version,
 		claimed_at = excluded.claimed_at, lease_expires_at = excluded.lease_expires_at,
-		window_ends_at = excluded.window_ends_at, not_after = excluded.not_after, due_at = NULL,
+		window_ends_at = excluded.window_ends_at, not_after = excluded.not_after,
+		sent_until = excluded.sent_until, due_at = NULL,
 		request = COALESCE(r.request, excluded.request),
 		seal_version = CASE WHEN r.request IS NULL AND excluded.request IS NOT NULL
 			THEN excluded.seal_version ELSE r.seal_version END
@@ -89,6 +93,9 @@ SELECT ledger.now, ledger.frontier, COALESCE(is_held, false), {columns} FROM led
 const result = `
 		state = move.next,
 		noted = CASE WHEN move.next = 'sending' THEN $4::text END,
+		doubt = r.doubt AND move.next <> 'not_executed',
+		look_only = CASE move.next WHEN 'sending' THEN r.look_only WHEN 'uncertain' THEN r.look_only OR $17::boolean ELSE false END,
+		blurred = r.blurred OR $18::boolean,
 		evidence = $5::text, outcome = $6::text, error_code = $7::text,
 		deliveries = r.deliveries + COALESCE($8::integer, 0),
 		response_status = $9::smallint, response_headers = $10::bytea, response_body = $11::bytea,
@@ -105,8 +112,8 @@ const result = `
 const settle = `
 UPDATE {schema}.record AS r SET {result}
 FROM (SELECT now, $4::text AS next FROM ({clock}) AS clock) AS move
-WHERE {key} AND r.state = 'sending' AND r.holder = $17::text AND r.fence = $18::bigint
-	AND r.noted IS NOT DISTINCT FROM $19::text
+WHERE {key} AND r.state = 'sending' AND r.holder = $19::text AND r.fence = $20::bigint
+	AND r.noted IS NOT DISTINCT FROM $21::text
 RETURNING {columns}`
 
 // report moves a record as recordstore.ReportMove says.
@@ -139,6 +146,7 @@ WITH renewed AS (
 	UPDATE {schema}.record AS r SET
 		lease_expires_at = GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint),
 		due_at = GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint),
+		sent_until = GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint),
 		version = r.version + 1
 	FROM ({clock}) AS clock
 	WHERE {key} AND r.state = 'sending' AND r.holder = $4::text AND r.fence = $5::bigint AND clock.now < r.lease_expires_at

@@ -38,7 +38,7 @@ func claimNew(l *ledger) {
 		State: recordstore.Sending, Holder: c.Holder, Fence: 1, Version: 1,
 		ClaimedAt: start, CreatedAt: start, LeaseEndsAt: start.Add(lease), WindowEndsAt: start.Add(window),
 		NotAfter: c.NotAfter, SealVersion: 3, Request: c.Request,
-		ReplayUntil: start.Add(c.Replay), EvidenceUntil: start.Add(c.Evidence),
+		SentUntil: start.Add(lease), ReplayUntil: start.Add(c.Replay), EvidenceUntil: start.Add(c.Evidence),
 	}
 	l.same("the returned record", got, want)
 	l.same("the stored record", l.stored(c.ID), want)
@@ -80,7 +80,7 @@ func claimTakeover(l *ledger) {
 	now := start.Add(lease)
 	want.TakenFrom, want.Doubt, want.Holder = recordstore.Sending, true, "other"
 	want.Fence, want.Version = 2, 2
-	want.ClaimedAt, want.LeaseEndsAt = now, now.Add(lease)
+	want.ClaimedAt, want.LeaseEndsAt, want.SentUntil = now, now.Add(lease), now.Add(lease)
 	l.same("the record taken over", l.claim(by(c, "other"), recordstore.Send), want)
 
 	got := l.settle(want, recordstore.Result{State: recordstore.Uncertain, DueIn: time.Minute})

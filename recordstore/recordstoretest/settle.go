@@ -165,7 +165,7 @@ func renewProlongs(l *ledger) {
 	l.clock.advance(lease / 2)
 	l.renew(want, nil)
 	want.LeaseEndsAt = l.clock.Now().Add(lease)
-	want.DueAt, want.Version = want.LeaseEndsAt, 2
+	want.DueAt, want.SentUntil, want.Version = want.LeaseEndsAt, want.LeaseEndsAt, 2
 	l.same("the stored record", l.stored(c.ID), want)
 
 	l.clock.advance(lease - time.Microsecond)

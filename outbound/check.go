@@ -1,0 +1,408 @@
+package outbound
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-6b5e302b/samekey/keyderive"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// due is one record that the reconciler holds.
+type due struct {
+	rec   recordstore.Record
+	order *order
+}
+
+// workOff does what each record needs, look-ups of one operation together where
+// the adapter can.
+func (w *worker) workOff(ctx context.Context, records []recordstore.Record, now time.Time) Swept {
+	var mu sync.Mutex
+	var all Swept
+	slots := make(chan struct{}, w.opts.Concurrency)
+	var wg sync.WaitGroup
+	start := func(f func() Swept) {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			s := f()
+			mu.Lock()
+			defer mu.Unlock()
+			all.add(s)
+		})
+	}
+	asked := make(map[[2]string][]due) // look-ups by operation and account
+	for _, rec := range records {
+		d := due{rec: rec}
+		var err error
+		if d.order, err = w.revive(rec); err != nil {
+			start(func() Swept { return w.postpone(ctx, d, now, "cannot be read: "+err.Error()) })
+			continue
+		}
+		switch {
+		case rec.State == recordstore.Planned:
+			start(func() Swept { return w.sendPlanned(ctx, d) })
+		case rec.Noted != "":
+			start(func() Swept { return w.count(ctx, rec, "report")(w.lookup(ctx, d.order, recordstore.Claimed{Record: rec, Now: now})) })
+		case w.mayResend(d, now) && now.Sub(rec.CreatedAt) < w.opts.ResendFor:
+			start(func() Swept { return w.resend(ctx, d, now) })
+		default:
+			group := [2]string{rec.Operation, rec.Account}
+			asked[group] = append(asked[group], d)
+		}
+	}
+	for _, group := range asked {
+		for _, part := range w.parts(group) {
+			start(func() Swept { return w.askAll(ctx, part, now) })
+		}
+	}
+	wg.Wait()
+	return all
+}
+
+// parts splits a group into what is asked at once: all of it where one list of
+// the provider answers many, else one by one.
+func (w *worker) parts(group []due) [][]due {
+	if _, able := w.finder.(BatchFinder); able && len(group) > 1 {
+		return [][]due{group}
+	}
+	parts := make([][]due, len(group))
+	for i := range group {
+		parts[i] = group[i : i+1]
+	}
+	return parts
+}
+
+// mayResend reports whether the same key and bytes may be sent again, and an
+// answer can still teach something.
+func (w *worker) mayResend(d due, now time.Time) bool {
+	rec := d.rec
+	end := now.Add(w.Client.opts.Retry.AttemptTimeout)
+	return d.order.row.HasKey() && d.order.revived && !rec.LookOnly && rec.Derivation != recordstore.Foreign &&
+		end.Before(rec.WindowEndsAt) && (rec.NotAfter.IsZero() || now.Before(rec.NotAfter))
+}
+
+// resend sends the frozen bytes with the same key. The record's SentUntil moves
+// first: a crash from here on is a possible delivery.
+func (w *worker) resend(ctx context.Context, d due, now time.Time) Swept {
+	return w.guarded(ctx, d, now, func() Swept {
+		if err := w.beforeSend(ctx, d); err != nil {
+			return w.postpone(ctx, d, now, "not resent: "+err.Error())
+		}
+		d.order.check = w.checkOf(d, now, "resend", "")
+		s := w.count(ctx, d.rec, "resend")(w.send(ctx, d.order, recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
+		s.Resent++
+		return s
+	})
+}
+
+// beforeSend waits for its turn and renews the lease, which notes that a request
+// may be written.
+func (w *worker) beforeSend(ctx context.Context, d due) error {
+	if err := w.pace.wait(ctx); err != nil {
+		return err
+	}
+	return w.mark(ctx, d.order, d.rec)
+}
+
+// mark renews a lease that was taken to look up only, before it sends.
+func (c *Client) mark(ctx context.Context, o *order, rec recordstore.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.ClaimTimeout)
+	defer cancel()
+	o.begun = time.Now()
+	return c.ledger.Renew(ctx, rec.ID, rec.Holder, rec.Fence, c.opts.Lease)
+}
+
+// askAll looks records of one operation and account up, and does what follows.
+func (w *worker) askAll(ctx context.Context, group []due, now time.Time) (all Swept) {
+	findings, errs := w.findings(ctx, group)
+	for i, d := range group {
+		all.add(w.guarded(ctx, d, now, func() Swept { return w.follow(ctx, d, now, findings[i], errs[i]) }))
+	}
+	return all
+}
+
+// findings asks the adapter; a panic of a codec is told as an error.
+func (w *worker) findings(ctx context.Context, group []due) (findings []Finding, errs []error) {
+	findings, errs = make([]Finding, len(group)), make([]error, len(group))
+	fail := func(err error) {
+		for i := range errs {
+			findings[i], errs[i] = Finding{}, err
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			fail(panicked{p})
+		}
+	}()
+	op := group[0].order.row.Operation
+	if w.finder == nil || op.Lookup == "" {
+		fail(errNoLookup)
+		return findings, errs
+	}
+	if err := w.pace.wait(ctx); err != nil {
+		fail(err)
+		return findings, errs
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.Client.opts.Retry.CallTimeout)
+	defer cancel()
+	if batch, able := w.finder.(BatchFinder); able && len(group) > 1 {
+		ls := make([]*Lookup, len(group))
+		for i, d := range group {
+			ls[i] = w.question(d.order, d.rec, d.order.frozen.Message, judged{})
+		}
+		got, err := batch.FindAll(ctx, ls)
+		if err == nil && len(got) != len(group) {
+			err = fmt.Errorf("the adapter answered %d of %d look-ups", len(got), len(group))
+		}
+		if err != nil {
+			fail(err)
+		} else {
+			copy(findings, got)
+		}
+	} else {
+		findings[0], errs[0] = w.finder.Find(ctx, w.question(group[0].order, group[0].rec, group[0].order.frozen.Message, judged{}))
+	}
+	w.pace.learn(errs[0] != nil)
+	return findings, errs
+}
+
+var errNoLookup = errors.New("the provider offers no look-up for this operation")
+
+// panicked is the panic of a codec; its value may hold a body and is not shown.
+type panicked struct{ value any }
+
+func (p panicked) Error() string { return fmt.Sprintf("the adapter panicked with a %T", p.value) }
+
+// follow does what a finding says.
+func (w *worker) follow(ctx context.Context, d due, now time.Time, f Finding, err error) Swept {
+	s := Swept{LookedUp: 1}
+	j := judged{state: recordstore.Uncertain}
+	if err == nil {
+		j = j.found(f)
+	}
+	o := d.order
+	switch {
+	case errors.As(err, new(panicked)):
+		s.add(w.toReview(ctx, d, err.Error()))
+	case j.state.Final():
+		o.check = w.checkOf(d, now, "lookup", "found")
+		s.add(w.count(ctx, d.rec, "lookup")(w.conclude(ctx, o, d.rec, j)))
+	case err == nil && w.absent(o, d.rec, f, now):
+		s.add(w.afterAbsence(ctx, d, now))
+	case w.mayResend(d, now):
+		s.add(w.resend(ctx, d, now))
+	default:
+		why := "the look-up could not tell"
+		if err != nil {
+			why += ": " + cleanText(err.Error())
+		}
+		s.add(w.postpone(ctx, d, now, why))
+	}
+	return s
+}
+
+// absent applies the core's share of the proof: the last possible delivery is
+// older than the operation's horizon, and no answer was a stored 500.
+func (c *Client) absent(o *order, rec recordstore.Record, f Finding, now time.Time) bool {
+	return f.Effect == EffectNone && f.Code == "" && !rec.Blurred && c.pastHorizon(o, rec, now)
+}
+
+func (c *Client) pastHorizon(o *order, rec recordstore.Record, now time.Time) bool {
+	return !now.Before(rec.SentUntil.Add(cmp.Or(o.row.Horizon, c.opts.Horizon)))
+}
+
+// afterAbsence sends what is proved absent, while the claim is held. Without a
+// key nothing would keep a late delivery from counting twice: a person decides.
+func (w *worker) afterAbsence(ctx context.Context, d due, now time.Time) Swept {
+	o := d.order
+	expired := !d.rec.NotAfter.IsZero() && !now.Before(d.rec.NotAfter)
+	switch {
+	case !o.row.HasKey():
+		return w.toReview(ctx, d, "absent, and the operation has no key that would protect a resend")
+	case expired || !o.revived:
+		j := judged{state: recordstore.NotExecuted, Verdict: Verdict{Effect: EffectNone, Code: ErrExpired}}
+		o.check = w.checkOf(d, now, "lookup", "absent, and not to be sent from here")
+		return w.count(ctx, d.rec, "lookup")(w.conclude(ctx, o, d.rec, j))
+	}
+	if err := w.beforeSend(ctx, d); err != nil {
+		return w.postpone(ctx, d, now, "absent, not sent: "+err.Error())
+	}
+	o.check = w.checkOf(d, now, "lookup", "absent, sent")
+	o.absent = true
+	s := w.count(ctx, d.rec, "lookup")(w.send(ctx, o, recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
+	s.Sent++
+	return s
+}
+
+// sendPlanned claims and sends a command that was planned, as Do would.
+func (w *worker) sendPlanned(ctx context.Context, d due) Swept {
+	if err := w.pace.wait(ctx); err != nil {
+		return Swept{Postponed: 1}
+	}
+	o, rec := d.order, d.rec
+	if !o.revived {
+		return Swept{Postponed: 1} // a seal key is missing here; Do with the same input can send it
+	}
+	o.claim = recordstore.Claim{
+		ID: rec.ID, Scope: rec.Scope, Provider: rec.Provider, Account: rec.Account, Operation: rec.Operation,
+		CommandID: rec.CommandID, Class: rec.Class, Derivation: rec.Derivation,
+		Derivations: []string{keyderive.Version, recordstore.Foreign}, Fingerprints: [][]byte{rec.Fingerprint},
+		SealVersion: sealVersion, Request: rec.Request, Holder: uuid.NewString(),
+		Lease: w.Client.opts.Lease, Window: o.row.window, NotAfter: rec.NotAfter, Replay: o.row.replay, Evidence: o.row.evidence,
+	}
+	claimed, err := w.claim(ctx, o)
+	if err != nil || claimed.Decision != recordstore.Send {
+		return Swept{Postponed: 1}
+	}
+	s := w.count(ctx, rec, "planned")(w.send(ctx, o, claimed))
+	s.Sent++
+	return s
+}
+
+// postpone settles the record uncertain again, due at the next rung of the
+// ladder, or gives it to people after the last.
+func (w *worker) postpone(ctx context.Context, d due, now time.Time, why string) Swept {
+	if d.rec.State == recordstore.Planned {
+		return Swept{Postponed: 1}
+	}
+	never := d.order != nil && !w.canEverTell(d, now)
+	if never || d.rec.Checks >= len(w.opts.Ladder) {
+		return w.toReview(ctx, d, why)
+	}
+	w.settleAs(ctx, d, recordstore.Result{State: recordstore.Uncertain, DueIn: w.nextCheck(d, now)}, why)
+	return Swept{Postponed: 1}
+}
+
+// canEverTell reports whether a later check could teach more than this one.
+func (w *worker) canEverTell(d due, now time.Time) bool {
+	return w.finder != nil && d.order.row.Lookup != "" || w.mayResend(d, now)
+}
+
+func (w *worker) toReview(ctx context.Context, d due, why string) Swept {
+	w.settleAs(ctx, d, recordstore.Result{State: recordstore.ManualReview}, why)
+	w.tel.reviewed(ctx, d.rec)
+	return Swept{ToReview: 1}
+}
+
+// settleAs ends the reconciler's claim without an answer.
+func (w *worker) settleAs(ctx context.Context, d due, r recordstore.Result, why string) {
+	r.ErrorCode = d.rec.ErrorCode
+	r.Entry = &recordstore.Entry{Kind: "lookup", Actor: "reconciler", Text: cleanText(why)}
+	s := recordstore.Settlement{ID: d.rec.ID, Holder: d.rec.Holder, Fence: d.rec.Fence, Noted: d.rec.Noted, Result: r}
+	if _, err := w.settle(ctx, s, time.Now().Add(w.Client.opts.Lease)); err != nil && !errors.Is(err, recordstore.ErrNotHeld) {
+		w.tel.log.WarnContext(ctx, "samekey: a check could not be recorded", "provider", w.profile.Provider, "operation", d.rec.Operation, "error", err.Error())
+	}
+}
+
+// nextCheck is the pause before the next check: the ladder's, or shorter so that
+// one last resend falls inside the provider's window.
+func (w *worker) nextCheck(d due, now time.Time) time.Duration {
+	rung := min(d.rec.Checks, len(w.opts.Ladder)-1) // the first pause was before the first check
+	pause := jittered(w.opts.Ladder[rung])
+	if d.order != nil && w.mayResend(d, now) {
+		last := d.rec.WindowEndsAt.Sub(now) - 3*w.Client.opts.Retry.AttemptTimeout
+		if last > time.Second && last < pause {
+			pause = last
+		}
+	}
+	return pause
+}
+
+// guarded turns a panic into a review: a record that kills its reconciler must
+// not do so for ever.
+func (w *worker) guarded(ctx context.Context, d due, now time.Time, f func() Swept) (s Swept) {
+	defer func() {
+		if p := recover(); p != nil {
+			s = w.toReview(ctx, d, panicked{p}.Error())
+		}
+	}()
+	return f()
+}
+
+// count makes of an answer what became of one record.
+func (w *worker) count(ctx context.Context, rec recordstore.Record, how string) func(*Reply, *Error) Swept {
+	return func(_ *Reply, err *Error) Swept {
+		code := Code("")
+		if err != nil {
+			code = err.Code
+		}
+		switch code {
+		case ErrUncertain, ErrStore, ErrInFlight:
+			w.pace.learn(true)
+			return Swept{Postponed: 1}
+		case ErrManualReview:
+			return Swept{ToReview: 1}
+		}
+		w.pace.learn(code == ErrRateLimited)
+		w.tel.reconciled(ctx, rec, how)
+		return Swept{Settled: 1}
+	}
+}
+
+// check is what a settlement of the reconciler notes beside the answer.
+type check struct {
+	kind, text string
+	dueIn      time.Duration // where the answer is still unknown
+	last       bool          // the ladder ends here
+}
+
+func (w *worker) checkOf(d due, now time.Time, kind, text string) *check {
+	return &check{kind: kind, text: text, dueIn: w.nextCheck(d, now), last: d.rec.Checks >= len(w.opts.Ladder)}
+}
+
+func accountOf(account string) string { return account[:max(0, strings.LastIndexByte(account, '/'))] }
+
+func commandOf(rec recordstore.Record) Command {
+	return Command{ID: rec.CommandID, NotAfter: rec.NotAfter, stepped: strings.ContainsRune(rec.CommandID, '/')}
+}
+
+func jittered(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
+}
+
+// pace spaces look-ups and resends: at most so many a second, half as many each
+// time the provider objects, slowly more again when it does not.
+type pace struct {
+	mu        sync.Mutex
+	full, now float64 // a second
+	next      time.Time
+}
+
+func newPace(rate float64) *pace { return &pace{full: rate, now: rate} }
+
+func (p *pace) wait(ctx context.Context) error {
+	p.mu.Lock()
+	at := time.Now()
+	if p.next.After(at) {
+		at = p.next
+	}
+	p.next = at.Add(time.Duration(float64(time.Second) / p.now))
+	p.mu.Unlock()
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *pace) learn(objected bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if objected {
+		p.now = max(p.now/2, p.full/64)
+	} else {
+		p.now = min(p.now*1.1, p.full)
+	}
+}
