@@ -18,7 +18,7 @@ test: ## Test all modules with the race detector, on a PostgreSQL of their own.
 	@scripts/test.sh
 
 lint: $(GOLANGCI_LINT) ## Run golangci-lint on all modules.
-	@set -e; for mod in $$(find . -name go.mod -not -path '*/node_modules/*' -not -path './.tmp/*' | sort); do \
+	@set -e; for mod in $$(find . -name go.mod -not -path '*/node_modules/*' -not -path '*/testdata/*' -not -path './.tmp/*' | sort); do \
 		echo "== golangci-lint: $$(dirname $$mod)"; \
 		(cd $$(dirname $$mod) && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...); \
 	done

@@ -84,7 +84,7 @@ func (in Input) check() (account, mode string, err error) {
 		}
 	}
 	i := strings.LastIndexByte(in.Account, '/')
-	if i <= 0 || i == len(in.Account)-1 {
+	if strings.TrimSpace(in.Account[:max(i, 0)]) == "" || strings.TrimSpace(in.Account[i+1:]) == "" {
 		return "", "", fmt.Errorf("%w: Input.Account needs the provider's account id and a mode, as acct_1Nv0FG/live", ErrInvalid)
 	}
 	return in.Account[:i], in.Account[i+1:], CheckID(in.CommandID)

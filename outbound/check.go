@@ -51,7 +51,9 @@ func (w *worker) workOff(ctx context.Context, records []recordstore.Record, now 
 		case rec.State == recordstore.Planned:
 			start(func() Swept { return w.sendPlanned(ctx, d) })
 		case rec.Noted != "":
-			start(func() Swept { return w.count(ctx, rec, "report")(w.lookup(ctx, d.order, recordstore.Claimed{Record: rec, Now: now})) })
+			start(func() Swept {
+				return w.count(ctx, rec, "report")(w.lookup(ctx, d.order, recordstore.Claimed{Record: rec, Now: now}))
+			})
 		case w.mayResend(d, now) && now.Sub(rec.CreatedAt) < w.opts.ResendFor:
 			start(func() Swept { return w.resend(ctx, d, now) })
 		default:

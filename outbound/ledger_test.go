@@ -196,6 +196,35 @@ func TestCloseWaitsForTheLedger(t *testing.T) {
 	})
 }
 
+func (s *counting) Renew(ctx context.Context, id recordstore.ID, holder string, fence int64, lease time.Duration) error {
+	if err := s.called("Renew"); err != nil {
+		return err
+	}
+	return s.Store.Renew(ctx, id, holder, fence, lease)
+}
+
+// R20: a long call renews its lease, first after a third of it, then every quarter.
+func TestLongCallsRenewTheirLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := &counting{Store: memory.New(nil)}
+		a := &scripted{}
+		a.answer = func(_ context.Context, _ int, d *outbound.Delivery) []outbound.Verdict {
+			time.Sleep(101 * time.Second)
+			if err := d.Allow(); err != nil {
+				t.Errorf("the lease was renewed, but an attempt is refused: %v", err)
+			}
+			return []outbound.Verdict{lost, paid}
+		}
+		c := client(t, a, ledger, nil)
+		if _, err := c.Do(t.Context(), pay("c1", "pay.stored")); err != nil {
+			t.Fatal(err)
+		}
+		if n := ledger.count("Renew"); n != 3 {
+			t.Errorf("%d renewals in 101 s, want those after 40, 70 and 100 s", n)
+		}
+	})
+}
+
 // No attempt begins that the lease might not outlive.
 func TestNoAttemptBeyondTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -207,7 +236,9 @@ func TestNoAttemptBeyondTheLease(t *testing.T) {
 			}
 			return []outbound.Verdict{lost, paid}
 		}
-		c := client(t, a, memory.New(nil), nil)
+		ledger := &counting{Store: memory.New(nil)}
+		ledger.cut("Renew")
+		c := client(t, a, ledger, nil)
 		_, err := c.Do(t.Context(), pay("c1", "pay.stored"))
 		wantError(t, err, outbound.ErrUncertain, outbound.EffectUnknown, true)
 	})

@@ -3,7 +3,6 @@ package recordstore
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -81,30 +80,6 @@ func (c Claim) refuses(rec *Record, now time.Time) Decision {
 	return ""
 }
 
-// Check returns ErrInvalid for a claim that no ledger may write. Stores call it
-// first: it is cheaper than a row that nobody can take again.
-func (c Claim) Check() error {
-	switch {
-	case c.Holder == "":
-		return fmt.Errorf("%w: the claim has no holder", ErrInvalid)
-	case c.Lease <= 0:
-		return fmt.Errorf("%w: the claim has no lease", ErrInvalid)
-	case len(c.Fingerprints) == 0 || slices.ContainsFunc(c.Fingerprints, func(f []byte) bool { return len(f) == 0 }):
-		return fmt.Errorf("%w: the claim has no fingerprint, or an empty one", ErrInvalid)
-	case !slices.Contains(c.Derivations, c.Derivation):
-		return fmt.Errorf("%w: the claim's own derivation is not among those it knows", ErrInvalid)
-	}
-	return nil
-}
-
-// Check returns ErrInvalid for a state that no claim can settle to.
-func (s Settlement) Check() error {
-	if s.State == Sending || !LegalMove(Sending, s.State) {
-		return fmt.Errorf("%w: a claim cannot settle to state %q", ErrInvalid, s.State)
-	}
-	return nil
-}
-
 // Held returns the decision of the claim that holds rec: Send, or Lookup where
 // only a look-up may speak. A key that another maker chose is never sent again by
 // us, not even after a proof that nothing was accepted: its maker may still try.
@@ -129,9 +104,35 @@ func Held(rec Record, now time.Time) Decision {
 }
 
 func takeNew(c Claim, frontier int32, now time.Time) (Record, Decision) {
-	today := int32(now.Unix() / (24 * 60 * 60))
+	rec, d := c.create(frontier, now)
+	if d == Send {
+		rec.State, rec.Holder, rec.Fence = Sending, c.Holder, 1
+		rec.ClaimedAt, rec.LeaseEndsAt, rec.SentUntil = now, now.Add(c.Lease), now.Add(c.Lease)
+		rec.WindowEndsAt = after(now, c.Window)
+	}
+	return rec, d
+}
+
+// Plan is the decision table of Planner.Plan. A new command becomes a Planned
+// record that is due now; its retention counts from the plan. For a record that is
+// there the decision is Take's and next is rec unchanged.
+func Plan(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d Decision) {
+	if rec != nil {
+		_, d = Take(c, rec, frontier, now)
+		return *rec, d
+	}
+	next, d = c.create(frontier, now)
+	if d == Send {
+		next.State, next.DueAt = Planned, now
+	}
+	return next, d
+}
+
+// create returns what a new record holds however it begins, or, with the zero
+// record, why there is none.
+func (c Claim) create(frontier int32, now time.Time) (Record, Decision) {
 	switch {
-	case c.ID.Day > today+1:
+	case c.ID.Day > dayOf(now)+1:
 		return Record{}, Future
 	case c.ID.Day != 0 && c.ID.Day <= frontier:
 		return Record{}, Forgotten
@@ -142,10 +143,8 @@ func takeNew(c Claim, frontier int32, now time.Time) (Record, Decision) {
 		ID: c.ID, Scope: c.Scope, Provider: c.Provider, Account: c.Account,
 		Operation: c.Operation, CommandID: c.CommandID, Class: c.Class,
 		Derivation: c.Derivation, Fingerprint: c.Fingerprints[0],
-		State: Sending, Holder: c.Holder, Fence: 1, Version: 1,
-		ClaimedAt: now, CreatedAt: now, LeaseEndsAt: now.Add(c.Lease),
-		WindowEndsAt: after(now, c.Window), NotAfter: c.NotAfter,
-		SentUntil: now.Add(c.Lease), ReplayUntil: now.Add(c.Replay), EvidenceUntil: now.Add(c.Evidence),
+		NotAfter: c.NotAfter, CreatedAt: now, Version: 1,
+		ReplayUntil: now.Add(c.Replay), EvidenceUntil: now.Add(c.Evidence),
 	}
 	if len(c.Request) > 0 {
 		rec.Request, rec.SealVersion = c.Request, c.SealVersion

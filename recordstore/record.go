@@ -77,7 +77,7 @@ type Record struct {
 	Checks        int
 	NotAfter      time.Time // Never sent after it.
 	ReplayUntil   time.Time
-	EvidenceUntil time.Time
+	EvidenceUntil time.Time // Zero in a tombstone.
 	BodyPurgedAt  time.Time
 	CreatedAt     time.Time
 	Version       int64 // Raised by every change.

@@ -34,7 +34,7 @@ type Store interface {
 	// Report hands in a fact learned without holding the claim: a stale holder's
 	// answer, Succeeded or Refused only. ReportMove decides what becomes of it. The
 	// returned record is what the ledger holds afterwards. ErrNotFound if there is
-	// no record.
+	// no record, ErrInvalid for what Result.Check refuses.
 	Report(ctx context.Context, id ID, r Result) (Record, error)
 
 	// Get reads one record and the ledger's clock. ErrNotFound if there is none.

@@ -85,6 +85,8 @@ func (o Operation) faults() (wrong []string) {
 		say(o.ResendAfterAbsence && o.Lookup == "", "ResendAfterAbsence needs a Lookup that can prove absence")
 	}
 
+	say(o.Absence != "" && o.Lookup == "", "Absence needs a Lookup: state how the effect is found")
+
 	for _, list := range o.places() {
 		for i, p := range list.places {
 			say(p.fault() != "", "%s[%d]: %s", list.name, i, p.fault())

@@ -91,6 +91,7 @@ type Operation struct {
 
 	Horizon              time.Duration // How long after the last possible delivery a look-up that finds nothing proves nothing. Defaults to 15 minutes.
 	Lookup               string        // How the effect is found when the answer is lost, in words; "" means it cannot be.
+	Absence              string        // What a look-up that finds nothing needs, to prove that there is no effect, in words; "" means that it proves nothing.
 	ResendAfterAbsence   bool          // Without a key: a caller may ask for a resend after a proof of absence.
 	ConclusiveEventTypes []string      // Webhook event types that settle a record without a look-up.
 

@@ -31,13 +31,13 @@ fi
 shift
 
 if [ $# -gt 0 ]; then
-	exec go test -race -timeout 10m "$@"
+	exec go test -race -count=1 -timeout 10m "$@"
 fi
 
 # test_module vets and tests the module in a folder.
 test_module() {
 	say "go vet, go test -race: $1"
-	(cd "$1" && go vet ./... && go test -race -timeout 10m ./...)
+	(cd "$1" && go vet ./... && go test -race -count=1 -timeout 10m ./...)
 }
 
 failed=()

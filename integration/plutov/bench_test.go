@@ -103,8 +103,11 @@ func (b *bench) track(id string) (context.Context, *outbound.Tracked) {
 func (b *bench) wantLabel(call *outbound.Tracked, err error, evidence outbound.Evidence, origin outbound.Origin) *outbound.Reply {
 	b.Helper()
 	reply, failed := call.Result()
-	if err != nil || failed != nil || reply == nil || reply.Evidence != evidence || reply.Label != evidence.Label() || reply.Origin != origin {
-		b.Fatalf("got %v, and %+v, %v; want %q by %q from %q", err, reply, failed, evidence.Label(), evidence, origin)
+	if err != nil || failed != nil {
+		b.Fatalf("got %v and %v, want a success", err, failed)
+	}
+	if reply.Evidence != evidence || reply.Label != evidence.Label() || reply.Origin != origin {
+		b.Fatalf("got %q by %q from %q, want %q by %q from %q", reply.Label, reply.Evidence, reply.Origin, evidence.Label(), evidence, origin)
 	}
 	return reply
 }

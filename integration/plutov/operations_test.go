@@ -20,8 +20,7 @@ type operation struct {
 	ready any
 	call  func(ctx context.Context, pp *plutov.Client, id string) error
 
-	lost   outbound.Evidence // of an answer that was lost and asked for again
-	ledger outbound.Evidence // of the ledger's copy of a first answer; "" is own_record
+	lost outbound.Evidence // of an answer that was lost and asked for again; "" if nothing can find it
 }
 
 // Operations that plutov/paypal has no method for.
@@ -45,7 +44,7 @@ func orders() []operation {
 			}, nil, nil)
 			return err
 		}},
-		{name: "order.patch", ready: order, lost: "", call: func(ctx context.Context, pp *plutov.Client, id string) error {
+		{name: "order.patch", ready: order, call: func(ctx context.Context, pp *plutov.Client, id string) error {
 			return pp.UpdateOrder(ctx, id, "replace", "/purchase_units/@reference_id=='default'/amount", map[string]string{"currency_code": "EUR", "value": "13.00"})
 		}},
 		{name: "order.authorize", ready: held, lost: "status_code", call: func(ctx context.Context, pp *plutov.Client, id string) error {
@@ -78,7 +77,7 @@ func orders() []operation {
 func others() []operation {
 	subscription := providertest.ActiveSubscription{}
 	return []operation{
-		{name: "payout.create", lost: "status_code", call: func(ctx context.Context, pp *plutov.Client, _ string) error {
+		{name: "payout.create", lost: "lookup", call: func(ctx context.Context, pp *plutov.Client, _ string) error {
 			_, err := pp.CreatePayout(ctx, plutov.Payout{
 				SenderBatchHeader: &plutov.SenderBatchHeader{EmailSubject: "Your share"},
 				Items:             []plutov.PayoutItem{{RecipientType: "EMAIL", Receiver: "seller@example.com", Amount: &plutov.AmountPayout{Currency: "EUR", Value: "9.00"}}},
@@ -172,7 +171,8 @@ func TestEveryOperation(t *testing.T) {
 
 // After a lost answer every operation with a request id is resent with the same
 // id and bytes; the others are looked up or stay unknown, and are never sent
-// again (R8, R9). One effect in all cases.
+// again (R8, R9). A payout's second batch is refused with a link to the first,
+// which is followed (C17). One effect in all cases.
 func TestEveryOperationLost(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations() {

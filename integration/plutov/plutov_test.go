@@ -187,7 +187,8 @@ func TestDecline(t *testing.T) {
 }
 
 // C21: the token is gone on PayPal's side while the SDK still sends it. One
-// refresh for all callers, the same id is resent, one effect for each.
+// refresh for all callers, the same id is resent, one effect for each. (plutov's
+// CaptureOrder is not safe for concurrent use; its RefundCapture is.)
 func TestTokenGone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, setting{})
@@ -196,15 +197,14 @@ func TestTokenGone(t *testing.T) {
 	}
 	b.fake.Seed(providertest.RevokedTokens{})
 	var wg sync.WaitGroup
-	orders := []string{b.order(), b.order(), b.order(), b.order()}
-	for _, order := range orders {
+	const callers = 4
+	for range callers {
+		capture := b.fake.Seed(providertest.CompletedCapture{Value: "12.50", Currency: "EUR"})
 		wg.Go(func() {
-			ctx, call := outbound.Track(t.Context(), outbound.Command{ID: "capture-" + order})
-			got, err := b.pp.CaptureOrder(ctx, order, plutov.CaptureOrderRequest{})
+			ctx, call := b.track("refund-" + capture)
+			_, err := b.pp.RefundCapture(ctx, capture, plutov.RefundCaptureRequest{Amount: euros("5.00")})
 			if reply, failed := call.Result(); err != nil || failed != nil || reply.Label != outbound.NewExecution {
 				t.Errorf("got %v and %v, want a new execution", err, failed)
-			} else if got.ID != order {
-				t.Errorf("got the order %s, want %s", got.ID, order)
 			}
 		})
 	}
@@ -212,15 +212,18 @@ func TestTokenGone(t *testing.T) {
 	if n := len(b.fake.Requests("token")); n != 2 {
 		t.Errorf("%d tokens were fetched, want the SDK's and one for all", n)
 	}
-	if n := b.fake.Effects("order.capture"); n != len(orders) {
-		t.Errorf("%d captures, want %d", n, len(orders))
+	if n := b.fake.Effects("capture.refund"); n != callers || b.fake.Duplicates() != 0 {
+		t.Errorf("%d refunds, %d of them duplicates, want %d", n, b.fake.Duplicates(), callers)
 	}
-	keys := map[[32]byte]bool{}
-	for _, r := range b.fake.Requests("order.capture") {
-		keys[r.KeyHash] = true
+	ids, refused := map[[32]byte]bool{}, 0
+	for _, r := range b.fake.Requests("capture.refund") {
+		ids[r.KeyHash] = true
+		if r.Status == http.StatusUnauthorized {
+			refused++
+		}
 	}
-	if len(keys) != len(orders) {
-		t.Errorf("%d ids for %d captures", len(keys), len(orders))
+	if len(ids) != callers || refused == 0 {
+		t.Errorf("%d ids and %d refused requests, want %d ids and at least one 401", len(ids), refused, callers)
 	}
 }
 
@@ -275,17 +278,17 @@ func TestRequestIDMethods(t *testing.T) {
 func TestPreferIsNoOtherRequest(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, setting{})
-	refund := func() (*outbound.Tracked, error) {
+	create := func() (*outbound.Tracked, error) {
 		ctx, call := b.track("cmd_1")
 		_, err := b.pp.CreateOrder(ctx, plutov.OrderIntentCapture, []plutov.PurchaseUnitRequest{
 			{Amount: &plutov.PurchaseUnitAmount{Currency: "EUR", Value: "12.50"}},
 		}, nil, nil)
 		return call, err
 	}
-	call, err := refund()
+	call, err := create()
 	b.wantLabel(call, err, "first_delivery", outbound.FromProvider)
 	b.pp.SetReturnRepresentation()
-	call, err = refund()
+	call, err = create()
 	b.wantLabel(call, err, "own_record", outbound.FromLedger)
 	b.wantSent("cmd_1", "order.create", 1, 1, true)
 }

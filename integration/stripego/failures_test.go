@@ -91,6 +91,30 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// stripe-go's errors of API v2 hold no header: what samekey knows is read from
+// the context.
+func TestUnknownV2(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, setting{options: outbound.Options{Retry: outbound.Retry{Attempts: 1}}})
+	create := func() (*outbound.Tracked, error) {
+		ctx, call := outbound.Track(t.Context(), outbound.Command{ID: "cmd_1"})
+		_, err := b.sc.V2CoreAccounts.Create(ctx, &stripe.V2CoreAccountCreateParams{DisplayName: text("Shop")})
+		b.wantTrips(1)
+		return call, err
+	}
+	b.fake.Inject(providertest.Fault{Kind: providertest.HTML502, Operation: "v2.account.create", Applied: true})
+	call, err := create()
+	_, failed := call.Result()
+	if e, ok := errors.AsType[*stripe.V2RawError](err); !ok || e.HTTPStatusCode != 500 || !errors.Is(failed, outbound.ErrUncertain) {
+		t.Fatalf("got a %T %v and %v, want stripe-go's V2RawError with 500, and uncertain", err, err, failed)
+	}
+	call, err = create()
+	if reply, failed := call.Result(); err != nil || failed != nil || reply.Label != outbound.LatestStatus {
+		t.Errorf("got %v and %v, want the latest status", err, failed)
+	}
+	b.wantSent("cmd_1", "v2.account.create", 1, 2)
+}
+
 // Every fault, met by samekey's own attempts, ends in one round trip and one
 // effect: stripe-go's retries are on and have nothing to do.
 func TestFaultsUnderRetries(t *testing.T) {
@@ -188,13 +212,14 @@ func (down) Claim(context.Context, recordstore.Claim) (recordstore.Claimed, erro
 func TestCallerGivesUp(t *testing.T) {
 	t.Parallel()
 	for name, give := range map[string]struct {
-		up   func(context.Context) (context.Context, context.CancelFunc)
-		want error
+		up     func(context.Context) (context.Context, context.CancelFunc)
+		cancel bool
+		want   error
 	}{
-		"canceled": {context.WithCancel, context.Canceled},
-		"deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 200*time.Millisecond)
-		}, context.DeadlineExceeded},
+		"canceled": {up: context.WithCancel, cancel: true, want: context.Canceled},
+		"deadline": {up: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 2*time.Second)
+		}, want: context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,7 +231,7 @@ func TestCallerGivesUp(t *testing.T) {
 			first := make(chan answer)
 			go func() { first <- b.refund(ctx, charge) }()
 			b.fake.AwaitHeld(1)
-			if give.want == context.Canceled {
+			if give.cancel {
 				cancel()
 			}
 			if a := <-first; !errors.Is(a.err, give.want) {

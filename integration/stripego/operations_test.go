@@ -160,10 +160,9 @@ func transfers() []operation {
 			return of(r.APIResource, r.ID, err)
 		}},
 		{"payout.cancel", seeding(providertest.StripePayout{}), func(ctx context.Context, b *bench, id string) answer {
-			// V1Payouts.Cancel of this version posts to /v1/topups.
 			p := &stripe.PayoutParams{}
 			p.Context = ctx
-			r, err := payout.Client{B: b.backends.API, Key: secretKey}.Cancel(id, p)
+			r, err := payout.Client{B: b.backends.API, Key: secretKey}.Cancel(id, p) //nolint:staticcheck // V1Payouts.Cancel of this version posts to /v1/topups
 			return of(r.APIResource, r.ID, err)
 		}},
 		{"payout.reverse", seeding(providertest.StripePayout{Paid: true}), func(ctx context.Context, b *bench, id string) answer {

@@ -208,7 +208,7 @@ func TestBadSettings(t *testing.T) {
 
 func TestMissingAccountOfACall(t *testing.T) {
 	b := newBench(t, "stripe", native, false, nil)
-	for why, account := range map[string]string{"blank": " ", "control": "acct\x00", "slash": "acct_1/live"} {
+	for why, account := range map[string]string{"blank": " ", "control character": "acct\x00", "oversized": strings.Repeat("a", 256)} {
 		call := b.refund("account")
 		call.Account = account
 		_, err := b.client.Do(t.Context(), call)
@@ -292,4 +292,3 @@ func TestUnreachableStore(t *testing.T) {
 		b.count("", 0, 0)
 	})
 }
-

@@ -16,14 +16,20 @@ import (
 )
 
 // rowsOf counts the records in a SQLite ledger, with SQL of its own.
-func rowsOf(t *testing.T, path string) (n int) {
+func rowsOf(t *testing.T, path string) int {
+	t.Helper()
+	return rowsIn(t, path, "%")
+}
+
+// rowsIn counts those in a state.
+func rowsIn(t *testing.T, path, state string) (n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.QueryRow("SELECT count(*) FROM samekey_records").Scan(&n); err != nil {
+	if err := db.QueryRow("SELECT count(*) FROM samekey_records WHERE state LIKE ?", state).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -32,6 +32,12 @@ type Config struct {
 	Frozen      []string // Stored and sent at every delivery, beside Content-Type and conditions (If-Match and the like).
 	Credentials []string // Never stored. Defaults to Authorization.
 
+	// Defaults are headers that are frozen into every message in which the caller
+	// gave none of the name, as the provider's version: a resend after a deploy
+	// carries what the first delivery carried. A look-up of a message that lacks
+	// them asks with them too. They do not count in the fingerprint.
+	Defaults []outbound.Field
+
 	// Untouched are writes that are no operations, "POST /v1/oauth2/token": a
 	// drop-in passes them on, under a command too.
 	Untouched []string
@@ -42,9 +48,11 @@ type Config struct {
 
 	// Authorize sets credentials and account headers of one attempt. own are the
 	// credentials that the caller's request brought, nil if there are none. It
-	// changes r's header only. An error for which errors.Is(err, outbound.ErrAuth)
-	// is a refusal of the credentials; any other is taken as a passing one. nil: no
-	// credentials of its own, and the caller's are sent as they came.
+	// changes r's header only. An error for which errors.Is(err, outbound.ErrInvalid)
+	// says that these credentials can never serve this adapter, as those of another
+	// mode; one for which errors.Is(err, outbound.ErrAuth) that they are refused; any
+	// other is taken as a passing one. nil: no credentials of its own, and the
+	// caller's are sent as they came.
 	Authorize func(ctx context.Context, account string, own []outbound.Field, r *http.Request) error
 
 	// NeedsCaller says that Authorize has no credentials of its own: it serves
@@ -71,7 +79,7 @@ type Config struct {
 	MaxBody int64 // Bytes of a look-up's answer. Defaults to 4 MiB.
 }
 
-// Adapter is an outbound.Adapter and outbound.Finder made of a Codec and a
+// Adapter is an outbound.Adapter and outbound.BatchFinder made of a Codec and a
 // Config. It is safe for concurrent use.
 type Adapter struct {
 	codec Codec
@@ -90,8 +98,9 @@ type Adapter struct {
 }
 
 var (
-	_ outbound.Adapter = (*Adapter)(nil)
-	_ outbound.Finder  = (*Adapter)(nil)
+	_ outbound.Adapter     = (*Adapter)(nil)
+	_ outbound.Finder      = (*Adapter)(nil)
+	_ outbound.BatchFinder = (*Adapter)(nil)
 )
 
 // New returns the adapter that c and cfg make. What is wrong with cfg comes out
@@ -111,6 +120,9 @@ func New(c Codec, cfg Config) *Adapter {
 	}
 	for _, name := range slices.Concat(conditions(), cfg.Frozen) {
 		a.frozen[http.CanonicalHeaderKey(name)] = true
+	}
+	for _, f := range cfg.Defaults {
+		a.frozen[http.CanonicalHeaderKey(f.Name)] = true
 	}
 	problems := append([]error{cfg.SettingsErr}, a.readHosts()...)
 	var routing []error
@@ -202,6 +214,11 @@ func (a *Adapter) checkSettings() (problems []error) {
 			refuse("the header %s cannot be both frozen and a credential: credentials are never stored", name)
 		}
 	}
+	for i, f := range a.cfg.Defaults {
+		if wrong := a.checkDefault(i, f); wrong != "" {
+			refuse("Config.Defaults: %q %s", f.Name, wrong)
+		}
+	}
 	if err := rs.Check(a.cfg.Operations); err != nil {
 		problems = append(problems, err)
 	}
@@ -209,6 +226,25 @@ func (a *Adapter) checkSettings() (problems []error) {
 		problems = append(problems, a.checkRow(row)...)
 	}
 	return problems
+}
+
+// checkDefault says what is wrong with one of the defaults; "" if nothing is.
+func (a *Adapter) checkDefault(i int, f outbound.Field) string {
+	name := http.CanonicalHeaderKey(f.Name)
+	same := func(d outbound.Field) bool { return http.CanonicalHeaderKey(d.Name) == name }
+	switch {
+	case f.Name == "" || strings.ContainsFunc(f.Name, notInName):
+		return "is no header name"
+	case name == "Content-Type" || slices.Contains(conditions(), name):
+		return "belongs to one message and has no default"
+	case f.Value == "" || hasControl(f.Value):
+		return "needs a value without control characters"
+	case slices.ContainsFunc(a.cfg.Defaults[:i], same):
+		return "is there twice"
+	case slices.ContainsFunc(a.cfg.Operations, func(op rs.Operation) bool { return isKey(op, name) }):
+		return "holds the key"
+	}
+	return ""
 }
 
 // checkRow says what this package cannot do with a row that is sound in itself.

@@ -66,6 +66,15 @@ type (
 	Finder interface {
 		Find(ctx context.Context, get Get, l *outbound.Lookup) (outbound.Finding, error)
 	}
+
+	// BatchFinder is a Finder that answers many look-ups with few requests. The
+	// look-ups are of one operation, account and credentials, and get asks with the
+	// frozen headers that they share. It returns one finding for each, in order, and
+	// the zero Finding where it cannot tell. An error is unknown for all.
+	BatchFinder interface {
+		Finder
+		FindAll(ctx context.Context, get Get, ls []*outbound.Lookup) ([]outbound.Finding, error)
+	}
 )
 
 // Get asks the provider for one resource. target is a path below the base URL

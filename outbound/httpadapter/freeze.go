@@ -65,7 +65,7 @@ func (a *Adapter) keep(op rs.Operation, header []outbound.Field) ([]outbound.Fie
 		if !a.frozen[name] && !isMark(op, name) || isKey(op, name) {
 			continue
 		}
-		if strings.ContainsFunc(f.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		if hasControl(f.Value) {
 			return nil, fmt.Errorf("the header %s holds a control character", name)
 		}
 		if size += len(name) + len(f.Value); size > maxHeader {
@@ -75,6 +75,18 @@ func (a *Adapter) keep(op rs.Operation, header []outbound.Field) ([]outbound.Fie
 	}
 	slices.SortStableFunc(kept, func(x, y outbound.Field) int { return cmp.Compare(x.Name, y.Name) })
 	return kept, nil
+}
+
+// hasControl reports whether a header's value holds what would end it.
+func hasControl(value string) bool {
+	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// notInName reports whether r cannot stand in a header's name. Source: RFC 9110,
+// section 5.6.2.
+func notInName(r rune) bool {
+	letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
 func isKey(op rs.Operation, name string) bool  { return holdsHeader(op.Keys, name) }
@@ -96,7 +108,8 @@ func fieldValue(header []outbound.Field, name string) string {
 }
 
 // Freeze fixes what is sent at every delivery: the target on one of the
-// adapter's hosts, the frozen headers, and the body with its marks. The key is
+// adapter's hosts, the frozen headers, the defaults among them, and the body with
+// its marks. The key is
 // taken out where the caller put one. A body whose marks all found their place
 // taken, and that held no key, keeps its bytes. Its length is bounded by
 // outbound.Options.MaxBody.
@@ -104,6 +117,11 @@ func (a *Adapter) Freeze(op rs.Operation, m outbound.Message, mark string) (outb
 	r, err := a.read(op, m)
 	if err != nil {
 		return outbound.Frozen{}, fmt.Errorf("%s: %w", op.Name, err)
+	}
+	for _, f := range a.cfg.Defaults {
+		if fieldValue(r.header, f.Name) == "" {
+			r.setHeader(http.CanonicalHeaderKey(f.Name), f.Value)
+		}
 	}
 	sensitive := r.sensitive(op)
 	body, err := a.stamp(op, r, mark)

@@ -140,7 +140,10 @@ func (s *sending) attempt(ctx context.Context) (wire, *http.Request) {
 	r := newRequest(ctx, s.d.Message.Method, s.to, s.d.Message.Header, s.body)
 	if err := s.a.authorize(s.d.Account, s.d.Credentials, r, s.body); err != nil {
 		code := outbound.ErrUnavailable
-		if errors.Is(err, outbound.ErrAuth) {
+		switch {
+		case errors.Is(err, outbound.ErrInvalid):
+			code = outbound.ErrInvalid
+		case errors.Is(err, outbound.ErrAuth):
 			code = outbound.ErrAuth
 		}
 		s.refuse(code, code == outbound.ErrUnavailable, err)

@@ -29,8 +29,23 @@ type object struct {
 			CaptureID       string `json:"capture_id"`
 		} `json:"related_ids"`
 	} `json:"supplementary_data"`
+	StatusUpdateTime string `json:"status_update_time"` // of a subscription
+	Customer         struct {
+		ID string `json:"id"`
+	} `json:"customer"` // of a token
+	Detail invoiceDetail `json:"detail"` // of an invoice
 
 	raw json.RawMessage
+}
+
+// invoiceDetail is what an invoice says of itself.
+type invoiceDetail struct {
+	InvoiceNumber string `json:"invoice_number"`
+	Metadata      struct {
+		CreateTime    string `json:"create_time"`
+		FirstSentTime string `json:"first_sent_time"`
+		LastSentTime  string `json:"last_sent_time"`
+	} `json:"metadata"`
 }
 
 // UnmarshalJSON keeps the bytes beside what they say.
@@ -53,6 +68,10 @@ type order struct {
 	ID            string `json:"id"`
 	Status        string `json:"status"`
 	PurchaseUnits []struct {
+		CustomID string `json:"custom_id"`
+		Payee    struct {
+			MerchantID string `json:"merchant_id"`
+		} `json:"payee"`
 		Payments struct {
 			Authorizations []object `json:"authorizations"`
 			Captures       []object `json:"captures"`

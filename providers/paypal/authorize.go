@@ -43,6 +43,9 @@ func (a *authorizer) authorize(ctx context.Context, account string, own []outbou
 		}
 		authorization, assertion = "Bearer "+token, a.assertion(c.id, account)
 	} else if assertion == "" {
+		if a.cfg.needsCaller() && account != a.cfg.Account {
+			return fmt.Errorf("%w: paypal: the call is for another account than Config.Account: bring %s with the token", outbound.ErrAuth, headerAssertion)
+		}
 		assertion = a.assertion(a.cfg.ClientID, account)
 	}
 	r.Header.Set(headerAuthorization, authorization)
@@ -64,6 +67,9 @@ func (a *authorizer) refresh(ctx context.Context, account string, rejected *http
 }
 
 func (a *authorizer) client(ctx context.Context, account string) (client, error) {
+	if a.cfg.needsCaller() {
+		return client{}, fmt.Errorf("%w: paypal: the call brings no token, and the configuration has no app: bring one, or state ClientID and Secret", outbound.ErrAuth)
+	}
 	if a.cfg.Credentials == nil {
 		return client{a.cfg.ClientID, a.cfg.Secret}, nil
 	}

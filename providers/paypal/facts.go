@@ -14,6 +14,8 @@ const (
 	ordersPage      = "https://developer.paypal.com/docs/api/orders/v2/"
 	paymentsPage    = "https://developer.paypal.com/docs/api/payments/v2/"
 	payoutsPage     = "https://developer.paypal.com/docs/api/payments.payouts-batch/v1/"
+	identityPage    = "https://developer.paypal.com/docs/api/identity/v1/"
+	webhooksPage    = "https://developer.paypal.com/api/rest/webhooks/event-names/"
 
 	specs             = "https://github.com/paypal/paypal-rest-api-specifications/blob/main/openapi/"
 	ordersSpec        = specs + "checkout_orders_v2.json"
@@ -23,6 +25,7 @@ const (
 	productsSpec      = specs + "catalogs_products_v1.json"
 	vaultSpec         = specs + "vault_payment_tokens_v3.json"
 	invoicingSpec     = specs + "invoicing_v2.json"
+	reportingSpec     = specs + "reporting_transactions_v1.json"
 )
 
 // headerRequestID carries the key.
@@ -61,8 +64,27 @@ func keyed(specification, kept string, more ...rs.Fact) []rs.Fact {
 }
 
 // keyless are the facts of an operation without a key.
-func keyless(specification, states string) []rs.Fact {
-	return []rs.Fact{spec(specification, states), doc(responsesPage, "a 5xx may have had an effect")}
+func keyless(specification, states string, more ...rs.Fact) []rs.Fact {
+	return append([]rs.Fact{spec(specification, states), doc(responsesPage, "a 5xx may have had an effect")}, more...)
+}
+
+// searched are the facts of every operation that Transaction Search may find.
+func searched() []rs.Fact {
+	return []rs.Fact{
+		spec(reportingSpec, "a payment is shown after 3 hours at most; the dates are at most 31 days apart"),
+		spec(reportingSpec, "the answer names the account and when it was refreshed; custom_field and invoice_id are the payment's, and no filter"),
+	}
+}
+
+// accountTold is the fact by which a look-up whose answer names no account
+// learns whose credential it used.
+func accountTold() rs.Fact {
+	return doc(identityPage, "payer_id is the account of the token, told to apps with the scope paypalattributes")
+}
+
+// payee is the fact by which a look-up learns whose order it read.
+func payee() rs.Fact {
+	return spec(ordersSpec, "each purchase unit of an order names its payee's merchant_id")
 }
 
 func v1Limit() rs.Fact {

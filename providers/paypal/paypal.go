@@ -32,9 +32,10 @@ type Config struct {
 	// it is part of every key, so all services must state it alike.
 	Account string
 
-	// ClientID and Secret are those of the REST app. Required, unless Credentials
-	// is set. Under a drop-in the caller's own token is sent, and these serve in
-	// the background and where that token is refused.
+	// ClientID and Secret are those of the REST app. Under a drop-in the caller's
+	// own token is sent, and these serve in the background and where that token is
+	// refused. With neither them nor Credentials only calls that bring a token are
+	// served, and a reconciler can neither resend nor look up.
 	ClientID, Secret string
 
 	// Credentials returns the app for an account, where there are many. It is asked
@@ -78,6 +79,10 @@ func New(cfg Config) *httpadapter.Adapter {
 	if cfg.Sandbox {
 		frozen = append(frozen, "PayPal-Mock-Response")
 	}
+	refresh := a.refresh
+	if cfg.needsCaller() {
+		refresh = nil // a token that is refused is the caller's own
+	}
 	return httpadapter.New(codec{}, httpadapter.Config{
 		Provider:    "paypal",
 		Account:     cfg.Account,
@@ -90,7 +95,8 @@ func New(cfg Config) *httpadapter.Adapter {
 		Untouched:   []string{"POST /v1/oauth2/token"},
 		AccountOf:   accountOf,
 		Authorize:   a.authorize,
-		Refresh:     a.refresh,
+		NeedsCaller: cfg.needsCaller(),
+		Refresh:     refresh,
 		SettingsErr: cfg.check(),
 		Transport:   cfg.Transport,
 	})
@@ -106,6 +112,11 @@ func (cfg *Config) operations() []rs.Operation {
 	return rows
 }
 
+// needsCaller reports whether there is no app whose token could be asked for.
+func (cfg *Config) needsCaller() bool {
+	return cfg.Credentials == nil && cfg.ClientID == "" && cfg.Secret == ""
+}
+
 func (cfg *Config) check() error {
 	var errs []error
 	if cfg.Account == "" {
@@ -114,8 +125,8 @@ func (cfg *Config) check() error {
 	if strings.Contains(cfg.Account, "@") {
 		errs = append(errs, errors.New("Config.Account is an e-mail address: state the merchant id"))
 	}
-	if cfg.Credentials == nil && (cfg.ClientID == "" || cfg.Secret == "") {
-		errs = append(errs, errors.New("Config.ClientID or Config.Secret is missing: state both, or Config.Credentials"))
+	if cfg.Credentials == nil && (cfg.ClientID == "") != (cfg.Secret == "") {
+		errs = append(errs, errors.New("Config.ClientID or Config.Secret is missing: state both, or Config.Credentials, or none where every call brings its token"))
 	}
 	u, err := url.Parse(cfg.BaseURL)
 	if err != nil || u.Host == "" {

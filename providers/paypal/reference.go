@@ -29,7 +29,7 @@ func payoutLink(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
 		if href, ok := v["href"].(string); ok {
-			if id := linkID(href, "/v1/payments/payouts/"); id != "" {
+			if id := linkID(href, payoutsPath); id != "" {
 				return id
 			}
 		}
@@ -55,7 +55,7 @@ func (s search) payoutBatch(ctx context.Context, id string) (outbound.Finding, e
 		Header json.RawMessage `json:"batch_header"`
 		Links  json.RawMessage `json:"links,omitempty"`
 	}
-	x, err := s.read(ctx, "/v1/payments/payouts/"+id, &parts)
+	x, err := s.read(ctx, payoutsPath+id, nil, &parts)
 	if err != nil {
 		return outbound.Finding{}, err
 	}
@@ -84,16 +84,16 @@ func (s search) byReference(ctx context.Context) (outbound.Finding, error) {
 	case payoutCreate.Name:
 		return s.payoutBatch(ctx, s.ExternalRef)
 	case orderCapture.Name:
-		return s.orderHolding(ctx, "/v2/payments/captures/", (*order).captures)
+		return s.orderHolding(ctx, capturesPath, (*order).captures)
 	case orderAuthorize.Name:
-		return s.orderHolding(ctx, "/v2/payments/authorizations/", (*order).authorizations)
+		return s.orderHolding(ctx, authorizationsPath, (*order).authorizations)
 	}
 	path := collection(s.Operation.Name)
 	if path == "" {
 		return outbound.Finding{}, nil
 	}
 	var o object
-	x, err := s.read(ctx, path+s.ExternalRef, &o)
+	x, err := s.read(ctx, path+s.ExternalRef, nil, &o)
 	if err != nil {
 		return outbound.Finding{}, err
 	}
@@ -107,7 +107,7 @@ func (s search) byReference(ctx context.Context) (outbound.Finding, error) {
 // orderHolding reads the order of a payment that an earlier answer named.
 func (s search) orderHolding(ctx context.Context, path string, list func(*order) []object) (outbound.Finding, error) {
 	var payment object
-	x, err := s.read(ctx, path+s.ExternalRef, &payment)
+	x, err := s.read(ctx, path+s.ExternalRef, nil, &payment)
 	if err != nil {
 		return outbound.Finding{}, err
 	}
@@ -128,25 +128,25 @@ func (s search) orderHolding(ctx context.Context, path string, list func(*order)
 func collection(operation string) string {
 	switch operation {
 	case orderCreate.Name:
-		return "/v2/checkout/orders/"
+		return ordersPath
 	case authorizationCapture.Name:
-		return "/v2/payments/captures/"
+		return capturesPath
 	case authorizationReauthorize.Name:
-		return "/v2/payments/authorizations/"
+		return authorizationsPath
 	case captureRefund.Name:
-		return "/v2/payments/refunds/"
+		return refundsPath
 	case subscriptionCreate.Name:
-		return "/v1/billing/subscriptions/"
+		return subscriptionsPath
 	case planCreate.Name:
 		return "/v1/billing/plans/"
 	case productCreate.Name:
 		return "/v1/catalogs/products/"
 	case setupTokenCreate.Name:
-		return "/v3/vault/setup-tokens/"
+		return setupTokensPath
 	case paymentTokenCreate.Name:
-		return "/v3/vault/payment-tokens/"
+		return paymentTokensPath
 	case invoiceCreate.Name:
-		return "/v2/invoicing/invoices/"
+		return invoicesPath
 	}
 	return ""
 }

@@ -28,6 +28,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	records  map[recordstore.ID]recordstore.Record
+	trail    map[recordstore.ID][]recordstore.Entry
 	frontier map[string]int32
 	pins     *recordstore.Pins
 }
@@ -35,6 +36,10 @@ type Store struct {
 var (
 	_ recordstore.Store     = (*Store)(nil)
 	_ recordstore.Forgetter = (*Store)(nil)
+	_ recordstore.Queue     = (*Store)(nil)
+	_ recordstore.Desk      = (*Store)(nil)
+	_ recordstore.Purger    = (*Store)(nil)
+	_ recordstore.Planner   = (*Store)(nil)
 )
 
 // New returns an empty ledger. opts may be nil.
@@ -42,6 +47,7 @@ func New(opts *Options) *Store {
 	s := &Store{
 		now:      time.Now,
 		records:  make(map[recordstore.ID]recordstore.Record),
+		trail:    make(map[recordstore.ID][]recordstore.Entry),
 		frontier: make(map[string]int32),
 	}
 	if opts != nil && opts.Now != nil {
@@ -65,8 +71,27 @@ func (s *Store) Attach(ctx context.Context, p recordstore.Pins) error {
 
 // Claim implements recordstore.Store.
 func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
-	if err := check(ctx, c); err != nil {
+	if err := c.Check(); err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("memory: claim: %w", err)
+	}
+	return s.decide(ctx, "claim", c, recordstore.Take)
+}
+
+// Plan implements recordstore.Planner. There are no transactions in memory: what
+// is planned is there at once and stays.
+func (s *Store) Plan(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
+	if err := c.CheckPlan(); err != nil {
+		return recordstore.Claimed{}, fmt.Errorf("memory: plan: %w", err)
+	}
+	return s.decide(ctx, "plan", c, recordstore.Plan)
+}
+
+// decide answers c as table says, and writes the record where it changed.
+func (s *Store) decide(ctx context.Context, verb string, c recordstore.Claim,
+	table func(recordstore.Claim, *recordstore.Record, int32, time.Time) (recordstore.Record, recordstore.Decision),
+) (recordstore.Claimed, error) {
+	if err := ctx.Err(); err != nil {
+		return recordstore.Claimed{}, fmt.Errorf("memory: %s: %w", verb, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,11 +99,12 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 	c.NotAfter = micro(c.NotAfter)
 
 	var found *recordstore.Record
-	if rec, ok := s.records[c.ID]; ok {
+	rec, ok := s.records[c.ID]
+	if ok {
 		found = &rec
 	}
-	next, decision := recordstore.Take(c, found, s.frontier[c.Class], now)
-	if decision == recordstore.Send || decision == recordstore.Lookup {
+	next, decision := table(c, found, s.frontier[c.Class], now)
+	if next.Version > rec.Version {
 		s.put(next)
 	}
 	return recordstore.Claimed{Decision: decision, Record: clone(next), Now: now}, nil
@@ -86,7 +112,7 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 
 // Renew implements recordstore.Store.
 func (s *Store) Renew(ctx context.Context, id recordstore.ID, holder string, fence int64, lease time.Duration) error {
-	_, err := s.change(ctx, "renew", id, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+	_, err := s.change(ctx, "renew", id, nil, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
 		return recordstore.Renewed(rec, holder, fence, lease, now)
 	})
 	return err
@@ -97,14 +123,17 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 	if err := st.Check(); err != nil {
 		return recordstore.Record{}, fmt.Errorf("memory: settle: %w", err)
 	}
-	return s.change(ctx, "settle", st.ID, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+	return s.change(ctx, "settle", st.ID, st.Entry, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
 		return recordstore.Settled(rec, st, now)
 	})
 }
 
 // Report implements recordstore.Store.
 func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
-	return s.change(ctx, "report", id, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+	if err := r.Check(); err != nil {
+		return recordstore.Record{}, fmt.Errorf("memory: report: %w", err)
+	}
+	return s.change(ctx, "report", id, r.Entry, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
 		return recordstore.Reported(rec, r, now), nil
 	})
 }
@@ -144,9 +173,9 @@ func (s *Store) Seed(recs ...recordstore.Record) {
 	}
 }
 
-// change replaces the record of id by what move makes of it. The record is
-// returned with move's error too.
-func (s *Store) change(ctx context.Context, verb string, id recordstore.ID,
+// change replaces the record of id by what move makes of it, and appends e to its
+// trail if that is another one. The record is returned with move's error too.
+func (s *Store) change(ctx context.Context, verb string, id recordstore.ID, e *recordstore.Entry,
 	move func(recordstore.Record, time.Time) (recordstore.Record, error)) (recordstore.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return recordstore.Record{}, fmt.Errorf("memory: %s: %w", verb, err)
@@ -157,24 +186,21 @@ func (s *Store) change(ctx context.Context, verb string, id recordstore.ID,
 	if !ok {
 		return recordstore.Record{}, fmt.Errorf("memory: %s: %w", verb, recordstore.ErrNotFound)
 	}
-	next, err := move(rec, s.clock())
+	now := s.clock()
+	next, err := move(rec, now)
 	if err != nil {
 		return clone(next), fmt.Errorf("memory: %s: %w", verb, err)
 	}
 	s.put(next)
+	if e != nil && next.Version > rec.Version {
+		s.trail[id] = append(s.trail[id], e.Stamped(rec, next, now))
+	}
 	return clone(next), nil
 }
 
 func (s *Store) put(rec recordstore.Record) { s.records[rec.ID] = clone(rec) }
 
 func (s *Store) clock() time.Time { return micro(s.now()) }
-
-func check(ctx context.Context, c recordstore.Claim) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return c.Check()
-}
 
 // clone returns rec with bytes of its own, and as a database would give it back:
 // whole microseconds, no empty slices.
@@ -185,7 +211,7 @@ func clone(rec recordstore.Record) recordstore.Record {
 		}
 	}
 	for _, t := range []*time.Time{
-		&rec.ClaimedAt, &rec.LeaseEndsAt, &rec.WindowEndsAt, &rec.AnsweredAt, &rec.DueAt, &rec.NotAfter,
+		&rec.ClaimedAt, &rec.LeaseEndsAt, &rec.WindowEndsAt, &rec.SentUntil, &rec.AnsweredAt, &rec.DueAt, &rec.NotAfter,
 		&rec.ReplayUntil, &rec.EvidenceUntil, &rec.BodyPurgedAt, &rec.CreatedAt,
 	} {
 		*t = micro(*t)

@@ -3,7 +3,7 @@ CREATE TABLE IF NOT EXISTS {schema}.meta (
 	value text NOT NULL
 );
 COMMENT ON TABLE {schema}.meta IS 'What all users of this ledger have in common.';
-COMMENT ON COLUMN {schema}.meta.name IS 'schema_version; schema_fits_from: the oldest build, by the version it was made for, that still works here; derivation and secret: pinned by the first client.';
+COMMENT ON COLUMN {schema}.meta.name IS 'schema_version; schema_fits_from: the oldest build, by the version it was made for, that still works here; derivation and secret: pinned by the first client; crashed_mark: claims before it, in microseconds since 1970, were looked at by the sweep for dead senders.';
 
 CREATE TABLE IF NOT EXISTS {schema}.frontier (
 	class text PRIMARY KEY,
@@ -57,6 +57,11 @@ CREATE TABLE IF NOT EXISTS {schema}.record (
 	request bytea,
 	response_headers bytea,
 	response_body bytea,
+	-- Both are the same before and after an ordinary call, so that they may be
+	-- indexed: NULL, and whether anything sealed is there.
+	waiting text GENERATED ALWAYS AS (CASE WHEN state IN ('uncertain', 'manual_review')
+		OR (state = 'sending' AND due_at IS NOT NULL) THEN state END) STORED,
+	bodies boolean GENERATED ALWAYS AS (request IS NOT NULL OR response_headers IS NOT NULL OR response_body IS NOT NULL) STORED,
 	PRIMARY KEY (day, key_hash)
 ) WITH (
 	-- A settled row is larger than the claimed one it replaces. Pages filled to
@@ -73,9 +78,39 @@ ALTER TABLE {schema}.record
 	ALTER COLUMN response_headers SET STORAGE EXTERNAL,
 	ALTER COLUMN response_body SET STORAGE EXTERNAL;
 
--- No index holds a column that an ordinary call changes after its claim.
-CREATE INDEX IF NOT EXISTS record_due ON {schema}.record (due_at) WHERE due_at IS NOT NULL;
+-- No index holds a column that an ordinary call changes after its claim. What is
+-- due is found by its age and, where one owner has much of it, in turn by scope.
+CREATE INDEX IF NOT EXISTS record_due ON {schema}.record (provider, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS record_due_of_scope ON {schema}.record (provider, scope_hash, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS record_waiting ON {schema}.record (provider, waiting, claimed_at) INCLUDE (lease_expires_at) WHERE waiting IS NOT NULL;
+-- What retention removes next: the bodies, then the record. A record that waits
+-- for a decision is not among it.
+CREATE INDEX IF NOT EXISTS record_ends ON {schema}.record (bodies, (CASE WHEN bodies THEN LEAST(replay_until, evidence_until) ELSE evidence_until END)) WHERE waiting IS NULL;
 CREATE INDEX IF NOT EXISTS record_claimed ON {schema}.record USING brin (claimed_at) WITH (pages_per_range = 32, autosummarize = on);
+
+-- A step appends at most one entry, and raises the version.
+CREATE TABLE IF NOT EXISTS {schema}.trail (
+	version bigint NOT NULL,
+	at timestamptz NOT NULL,
+	day integer NOT NULL,
+	key_hash bytea NOT NULL,
+	from_state text NOT NULL,
+	to_state text NOT NULL,
+	kind text NOT NULL,
+	actor text,
+	reason text,
+	PRIMARY KEY (day, key_hash, version)
+);
+COMMENT ON TABLE {schema}.trail IS 'What happened to records beyond ordinary calls. It goes with its record.';
+COMMENT ON COLUMN {schema}.trail.version IS 'Of the record afterwards.';
+COMMENT ON COLUMN {schema}.trail.at IS 'When it happened.';
+COMMENT ON COLUMN {schema}.trail.day IS 'Of the record.';
+COMMENT ON COLUMN {schema}.trail.key_hash IS 'Of the record.';
+COMMENT ON COLUMN {schema}.trail.from_state IS 'The record''s state before.';
+COMMENT ON COLUMN {schema}.trail.to_state IS 'The record''s state afterwards.';
+COMMENT ON COLUMN {schema}.trail.kind IS 'takeover, lookup, report, webhook, verdict, abandon, erase or purge.';
+COMMENT ON COLUMN {schema}.trail.actor IS 'A person''s name, or what part of the software.';
+COMMENT ON COLUMN {schema}.trail.reason IS 'The reason, or what was seen.';
 
 COMMENT ON TABLE {schema}.record IS 'One row for each provider key: what was sent, and what is known of its effect. NULL stands for none.';
 COMMENT ON COLUMN {schema}.record.day IS 'UTC day of the command''s own time, in days since 1970; 0 if it carries none.';
@@ -117,7 +152,9 @@ COMMENT ON COLUMN {schema}.record.answered_at IS 'When the answer was recorded.'
 COMMENT ON COLUMN {schema}.record.due_at IS 'When the reconciler looks next; NULL through an ordinary call.';
 COMMENT ON COLUMN {schema}.record.checks IS 'How often the reconciler looked.';
 COMMENT ON COLUMN {schema}.record.not_after IS 'Never sent after it.';
+COMMENT ON COLUMN {schema}.record.waiting IS 'The state, where the record waits for a check or a person: uncertain, manual_review, or sending and due.';
+COMMENT ON COLUMN {schema}.record.bodies IS 'Whether a sealed column holds anything.';
 COMMENT ON COLUMN {schema}.record.replay_until IS 'Until then the answer''s body is kept.';
-COMMENT ON COLUMN {schema}.record.evidence_until IS 'Until then the record is kept.';
+COMMENT ON COLUMN {schema}.record.evidence_until IS 'Until then the record is kept; NULL in the tombstone of a command without a day.';
 COMMENT ON COLUMN {schema}.record.body_purged_at IS 'When the body went.';
 COMMENT ON COLUMN {schema}.record.created_at IS 'Of the first claim, or of the plan.';

@@ -34,7 +34,8 @@ const (
 // holds the record, and the record as it then stands, NULLs for none. It takes
 // what recordstore.Take would: the record as it would stand next is computed from
 // the one that is seen, or from nothing, and written where nobody changed it
-// since. A record that cannot be taken is only read.
+// since. A record that cannot be taken is only read. One that can is not settled,
+// so that no purge removes it between the two.
 const claim = `
 WITH ledger AS MATERIALIZED (
 	SELECT now, COALESCE((SELECT f.day FROM {schema}.frontier AS f WHERE f.class = $4::text), 0) AS frontier

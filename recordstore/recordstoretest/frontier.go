@@ -4,24 +4,15 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
-// frontierCases judge stores that are able to forget. A store that is no
-// Forgetter keeps all evidence and has nothing to show here.
+// frontierCases judge stores that are able to forget.
 func frontierCases() []testCase {
-	cs := []testCase{
+	return []testCase{
 		{"frontier/forgotten", "a command older than the evidence might have been executed: it is never a silent second execution", frontierForgotten},
 		{"frontier/day_zero", "commands without a day are never forgotten, for nothing would tell a new one from an old one", frontierDayZero},
 		{"frontier/raised_only", "a frontier that is lowered would let forgotten commands execute again", frontierRaisedOnly},
 		{"frontier/class", "classes are kept for different times", frontierClass},
 		{"frontier/found", "what the ledger still holds is answered, however old", frontierFound},
 	}
-	for i, c := range cs {
-		cs[i].run = func(l *ledger) {
-			if _, ok := l.Store.(recordstore.Forgetter); ok {
-				c.run(l)
-			}
-		}
-	}
-	return cs
 }
 
 func (l *ledger) raise(class string, day int32) {

@@ -162,7 +162,7 @@ func (l *ledger) compareClaim(about string, c recordstore.Claim, want recordstor
 
 func gridNew(l *ledger) {
 	frontier := int32(0)
-	if _, ok := l.Store.(recordstore.Forgetter); ok {
+	if l.can("Forgetter") {
 		frontier = today(start) - 10
 		l.raise("money", frontier)
 	}

@@ -2,12 +2,14 @@
 // a store call Run from a test; nobody else needs this package.
 //
 // A store that decides in SQL is held to the functions of package recordstore
-// (Take, Settled, Reported, Renewed) over a grid of records, field by field.
-// The suite is itself proved by broken stores, each of which fails its case.
+// (Take, Settled, Reported, Renewed, TakenDue, Resolved and so on) over a grid of
+// records, field by field. The suite is itself proved by broken stores, each of
+// which fails its case.
 package recordstoretest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,12 +34,30 @@ type Harness interface {
 	Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Record)
 }
 
+// Lacking is an optional ability of a Harness. Lacks names the optional abilities
+// that its stores do without: "Forgetter", "Queue", "Desk", "Purger", "Planner".
+// Their cases do not run. An ability that is missing and not named fails the
+// suite, so that none is lost by a typing error.
+type Lacking interface{ Lacks() []string }
+
+// Transactor is an optional ability of a Harness whose stores plan inside a
+// transaction of the caller. Without it the store itself must be the Planner, and
+// what it plans is there at once.
+type Transactor interface {
+	// Begin starts a transaction on the ledger of s, as a service does for its own
+	// tables, and returns what plans in it and how it ends. Each transaction of the
+	// suite is ended.
+	Begin(t testing.TB, s recordstore.Store) (p recordstore.Planner, commit, rollback func() error)
+}
+
 // Run judges the stores that h opens. A case that fails says why it exists. The
-// cases run one after another; those on the frontier only where the store is a
-// recordstore.Forgetter.
+// cases run one after another; those on an optional ability not where h is
+// Lacking it.
 func Run(t *testing.T, h Harness) {
 	for _, c := range cases() {
-		t.Run(c.name, func(t *testing.T) { c.judge(t, h) })
+		if !slices.Contains(lacks(h), c.needs()) {
+			t.Run(c.name, func(t *testing.T) { c.judge(t, h) })
+		}
 	}
 }
 
@@ -48,6 +68,24 @@ type testCase struct {
 	run  func(*ledger)
 }
 
+// needs returns the optional ability that the case is about, "" for none.
+func (c testCase) needs() string {
+	family, _, _ := strings.Cut(c.name, "/")
+	switch family {
+	case "frontier":
+		return "Forgetter"
+	case "due", "crashed", "wake", "backlog":
+		return "Queue"
+	case "desk", "trail":
+		return "Desk"
+	case "purge":
+		return "Purger"
+	case "plan":
+		return "Planner"
+	}
+	return ""
+}
+
 func (c testCase) judge(t testing.TB, h Harness) {
 	t.Helper()
 	defer func() {
@@ -56,7 +94,38 @@ func (c testCase) judge(t testing.TB, h Harness) {
 		}
 	}()
 	clock := &clock{now: start}
-	c.run(&ledger{TB: t, Store: h.Open(t, clock.Now), harness: h, clock: clock})
+	l := &ledger{TB: t, Store: h.Open(t, clock.Now), harness: h, clock: clock}
+	if needs := c.needs(); needs != "" && !l.can(needs) {
+		t.Fatalf("the store is no recordstore.%s; implement it, or let the harness name it in Lacks", needs)
+	}
+	c.run(l)
+}
+
+// lacks returns the abilities that the stores of h do without.
+func lacks(h Harness) []string {
+	if l, ok := h.(Lacking); ok {
+		return l.Lacks()
+	}
+	return nil
+}
+
+// can reports whether the store under test has an optional ability.
+func (l *ledger) can(ability string) (ok bool) {
+	switch ability {
+	case "Forgetter":
+		_, ok = l.Store.(recordstore.Forgetter)
+	case "Queue":
+		_, ok = l.Store.(recordstore.Queue)
+	case "Desk":
+		_, ok = l.Store.(recordstore.Desk)
+	case "Purger":
+		_, ok = l.Store.(recordstore.Purger)
+	case "Planner":
+		if _, ok = l.harness.(Transactor); !ok {
+			_, ok = l.Store.(recordstore.Planner)
+		}
+	}
+	return ok && !slices.Contains(lacks(l.harness), ability)
 }
 
 func cases() []testCase {

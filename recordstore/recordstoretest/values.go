@@ -49,10 +49,8 @@ func secondHandle(l *ledger) {
 	other.claim(by(c, "other"), recordstore.InFlight)
 	want := other.settle(first, result(recordstore.Succeeded))
 	l.same("the record in the first handle", l.claim(c, recordstore.Replay), want)
-	if f, ok := l.Store.(recordstore.Forgetter); ok {
-		if err := f.RaiseFrontier(l.Context(), "money", today(start)-5); err != nil {
-			l.Fatalf("RaiseFrontier: %v", err)
-		}
+	if l.can("Forgetter") {
+		l.raise("money", today(start)-5)
 		other.claim(old(2, 5), recordstore.Forgotten)
 	}
 }

@@ -185,8 +185,18 @@ func (x *exec) moveInvoice(r *record, status, when string) {
 	detail, _ := r.fields["detail"].(object)
 	if meta, ok := detail["metadata"].(object); ok {
 		meta[when] = stamp(x.tx.Now)
+		if status == "SENT" {
+			meta["last_sent_time"] = stamp(x.tx.Now)
+		}
 	}
 	x.tx.Effect(r.id)
+}
+
+// listInvoices is GET /v2/invoicing/invoices; the newest comes first.
+func listInvoices(x *exec) (reply, *failure) {
+	list := slices.Clone(x.s.invoiceList)
+	slices.Reverse(list)
+	return x.page("items", list, showInvoice, 20)
 }
 
 // searchInvoices is POST /v2/invoicing/search-invoices, by number and status.

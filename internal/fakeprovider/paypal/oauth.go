@@ -85,6 +85,16 @@ func issueToken(x *exec) (reply, *failure) {
 	}}, nil
 }
 
+// userInfo is GET /v1/identity/oauth2/userinfo: whose token it is.
+func userInfo(x *exec) (reply, *failure) {
+	if x.query.Get("schema") != "paypalv1.1" {
+		x.bad("INVALID_PARAMETER_VALUE", "schema", "The schema must be paypalv1.1.")
+		return reply{}, x.err
+	}
+	return reply{body: object{"user_id": "https://www.paypal.com/webapps/auth/identity/user/" + x.cfg.MerchantID,
+		"payer_id": x.cfg.MerchantID, "verified_account": "true"}}, nil
+}
+
 // parseForm reads a form body; a malformed one has no values.
 func parseForm(body []byte) url.Values {
 	v, err := url.ParseQuery(string(body))

@@ -296,6 +296,9 @@ func viewOrder(x *exec, id string) object {
 		units[i] = object{"reference_id": u.reference}
 		if x.full {
 			units[i] = maps.Clone(u.fields)
+			if units[i]["payee"] == nil {
+				units[i]["payee"] = object{"merchant_id": x.cfg.MerchantID}
+			}
 		}
 		if p := x.payments(u); p != nil {
 			units[i]["payments"], paid = p, true

@@ -161,12 +161,14 @@ func otherRoutes() []route {
 		read("/v3/vault/payment-tokens/{id}", "payment_token.get", getPaymentToken, viewPaymentToken),
 
 		post("/v2/invoicing/invoices", "invoice.create", 201, createInvoice, viewInvoice),
+		read("/v2/invoicing/invoices", "invoice.list", listInvoices, nil),
 		read("/v2/invoicing/invoices/{id}", "invoice.get", getInvoice, viewInvoice),
 		post("/v2/invoicing/invoices/{id}/send", "invoice.send", 200, sendInvoice, nil),
 		post("/v2/invoicing/invoices/{id}/cancel", "invoice.cancel", 204, cancelInvoice, nil),
 		search,
 		number,
 
+		read("/v1/identity/oauth2/userinfo", "user.get", userInfo, nil),
 		read("/v1/reporting/transactions", "transaction.search", searchTransactions, nil),
 	}
 }

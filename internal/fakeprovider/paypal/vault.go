@@ -63,8 +63,9 @@ func createPaymentToken(x *exec) (reply, *failure) {
 	b := x.body()
 	shown, _ := x.vaultSource(b)
 	var known object
+	var setup *record
 	if t, ok := shown["token"].(object); ok && x.err == nil {
-		setup := x.s.setupTokens[text(t, "id")]
+		setup = x.s.setupTokens[text(t, "id")]
 		switch {
 		case text(t, "type") != "SETUP_TOKEN":
 			x.bad("INVALID_PARAMETER_VALUE", "/payment_source/token/type", "The type must be SETUP_TOKEN.")
@@ -83,6 +84,9 @@ func createPaymentToken(x *exec) (reply, *failure) {
 	}
 	r := &record{id: x.tx.Token(8, lowerDigits), fields: object{"payment_source": shown, "customer": customer()}}
 	x.add(x.s.paymentTokens, &x.s.paymentTokenList, r)
+	if setup != nil {
+		setup.status, setup.updated = "VAULTED", x.tx.Now
+	}
 	x.tx.Effect(r.id)
 	x.publish("VAULT.PAYMENT-TOKEN.CREATED", showPaymentToken(x, r))
 	return reply{id: r.id}, nil

@@ -1,0 +1,122 @@
+package stripe
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
+)
+
+const (
+	ownerKnownFor = time.Minute // after that a credential's owner is asked again
+	maxOwners     = 1000        // credentials whose owner is remembered
+)
+
+// owners finds out whose a credential is: a list that another account or mode
+// answers proves nothing. It is safe for concurrent use.
+type owners struct {
+	access *access
+
+	mu    sync.Mutex
+	known map[credential]time.Time // when it was found to be the account's
+}
+
+// credential stands for a secret key and the account that it is used for,
+// without showing either.
+type credential [sha256.Size]byte
+
+func newOwners(a *access) *owners {
+	return &owners{access: a, known: make(map[credential]time.Time)}
+}
+
+// credential returns what requests of l are sent with at this moment.
+func (o *owners) credential(ctx context.Context, l *outbound.Lookup) (credential, error) {
+	own := l.Credentials
+	if len(own) == 0 {
+		own = nil
+	}
+	key, err := o.access.secret(ctx, l.Account, own)
+	if err != nil {
+		return credential{}, err
+	}
+	return sha256.Sum256([]byte(l.Account + "\x00" + key)), nil
+}
+
+// check returns nil if the credential that answered l until now, which was used
+// at the start too, is of l's account and of the adapter's mode.
+func (o *owners) check(ctx context.Context, get httpadapter.Get, l *outbound.Lookup, used credential) error {
+	if !o.knows(used) {
+		if err := o.ask(ctx, get, l); err != nil {
+			return err
+		}
+	}
+	now, err := o.credential(ctx, l)
+	if err != nil || now != used {
+		return errors.New("stripe: the credential changed during the look-up")
+	}
+	o.remember(used)
+	return nil
+}
+
+// ask asks Stripe for the credential's account, and for its mode. Sources:
+// https://docs.stripe.com/api/accounts/retrieve, https://docs.stripe.com/api/balance.
+func (o *owners) ask(ctx context.Context, get httpadapter.Get, l *outbound.Lookup) error {
+	var account struct {
+		ID string `json:"id"`
+	}
+	if err := owned(ctx, get, "/v1/account", &account); err != nil {
+		return err
+	}
+	if want := l.Account[strings.LastIndexByte(l.Account, '/')+1:]; account.ID != want {
+		return errors.New("stripe: the credential is of another account than the record's")
+	}
+	var balance struct {
+		Livemode *bool `json:"livemode"`
+	}
+	if err := owned(ctx, get, "/v1/balance", &balance); err != nil {
+		return err
+	}
+	if balance.Livemode == nil || *balance.Livemode != (o.access.mode() == modeLive) {
+		return errors.New("stripe: the credential is of another mode than the record's")
+	}
+	return nil
+}
+
+func owned(ctx context.Context, get httpadapter.Get, at string, into any) error {
+	x, err := get(ctx, at, nil)
+	if err != nil {
+		return fmt.Errorf("stripe: %w", err)
+	}
+	if x.Status != 200 {
+		return fmt.Errorf("stripe: GET %s was answered %d: without it nobody knows whose the credential is", at, x.Status)
+	}
+	if json.Unmarshal(x.Body, into) != nil {
+		return errUnreadable
+	}
+	return nil
+}
+
+func (o *owners) knows(c credential) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at, ok := o.known[c]
+	return ok && time.Since(at) < ownerKnownFor
+}
+
+// remember keeps the time of the first answer, so that it is asked again.
+func (o *owners) remember(c credential) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.known, func(_ credential, at time.Time) bool { return time.Since(at) >= ownerKnownFor })
+	if _, ok := o.known[c]; !ok && len(o.known) < maxOwners {
+		o.known[c] = time.Now()
+	}
+}
