@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -23,8 +22,9 @@ type due struct {
 }
 
 // workOff does what each record needs, look-ups of one operation together where
-// the adapter can.
-func (w *worker) workOff(ctx context.Context, records []recordstore.Record, now time.Time) Swept {
+// the adapter can. The records were taken at now on the ledger's clock, and asked
+// for at asked on this machine's.
+func (w *worker) workOff(ctx context.Context, records []recordstore.Record, asked, now time.Time) Swept {
 	var mu sync.Mutex
 	var all Swept
 	slots := make(chan struct{}, w.opts.Concurrency)
@@ -39,7 +39,7 @@ func (w *worker) workOff(ctx context.Context, records []recordstore.Record, now 
 			all.add(s)
 		})
 	}
-	asked := make(map[[2]string][]due) // look-ups by operation and account
+	groups := make(map[[2]string][]due) // look-ups by operation and account
 	for _, rec := range records {
 		d := due{rec: rec}
 		var err error
@@ -47,40 +47,29 @@ func (w *worker) workOff(ctx context.Context, records []recordstore.Record, now 
 			start(func() Swept { return w.postpone(ctx, d, now, "cannot be read: "+err.Error()) })
 			continue
 		}
+		d.order.claimed, d.order.begun = asked, asked
 		switch {
 		case rec.State == recordstore.Planned:
 			start(func() Swept { return w.sendPlanned(ctx, d) })
 		case rec.Noted != "":
+			d.order.check = w.checkOf(d, now, "report", "")
 			start(func() Swept {
-				return w.count(ctx, rec, "report")(w.lookup(ctx, d.order, recordstore.Claimed{Record: rec, Now: now}))
+				return w.count(w.lookup(ctx, d.order, recordstore.Claimed{Record: rec, Now: now}))
 			})
 		case w.mayResend(d, now) && now.Sub(rec.CreatedAt) < w.opts.ResendFor:
 			start(func() Swept { return w.resend(ctx, d, now) })
 		default:
 			group := [2]string{rec.Operation, rec.Account}
-			asked[group] = append(asked[group], d)
+			groups[group] = append(groups[group], d)
 		}
 	}
-	for _, group := range asked {
+	for _, group := range groups {
 		for _, part := range w.parts(group) {
 			start(func() Swept { return w.askAll(ctx, part, now) })
 		}
 	}
 	wg.Wait()
 	return all
-}
-
-// parts splits a group into what is asked at once: all of it where one list of
-// the provider answers many, else one by one.
-func (w *worker) parts(group []due) [][]due {
-	if _, able := w.finder.(BatchFinder); able && len(group) > 1 {
-		return [][]due{group}
-	}
-	parts := make([][]due, len(group))
-	for i := range group {
-		parts[i] = group[i : i+1]
-	}
-	return parts
 }
 
 // mayResend reports whether the same key and bytes may be sent again, and an
@@ -100,7 +89,7 @@ func (w *worker) resend(ctx context.Context, d due, now time.Time) Swept {
 			return w.postpone(ctx, d, now, "not resent: "+err.Error())
 		}
 		d.order.check = w.checkOf(d, now, "resend", "")
-		s := w.count(ctx, d.rec, "resend")(w.send(ctx, d.order, recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
+		s := w.count(w.send(ctx, d.order, recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
 		s.Resent++
 		return s
 	})
@@ -123,67 +112,6 @@ func (c *Client) mark(ctx context.Context, o *order, rec recordstore.Record) err
 	return c.ledger.Renew(ctx, rec.ID, rec.Holder, rec.Fence, c.opts.Lease)
 }
 
-// askAll looks records of one operation and account up, and does what follows.
-func (w *worker) askAll(ctx context.Context, group []due, now time.Time) (all Swept) {
-	findings, errs := w.findings(ctx, group)
-	for i, d := range group {
-		all.add(w.guarded(ctx, d, now, func() Swept { return w.follow(ctx, d, now, findings[i], errs[i]) }))
-	}
-	return all
-}
-
-// findings asks the adapter; a panic of a codec is told as an error.
-func (w *worker) findings(ctx context.Context, group []due) (findings []Finding, errs []error) {
-	findings, errs = make([]Finding, len(group)), make([]error, len(group))
-	fail := func(err error) {
-		for i := range errs {
-			findings[i], errs[i] = Finding{}, err
-		}
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			fail(panicked{p})
-		}
-	}()
-	op := group[0].order.row.Operation
-	if w.finder == nil || op.Lookup == "" {
-		fail(errNoLookup)
-		return findings, errs
-	}
-	if err := w.pace.wait(ctx); err != nil {
-		fail(err)
-		return findings, errs
-	}
-	ctx, cancel := context.WithTimeout(ctx, w.Client.opts.Retry.CallTimeout)
-	defer cancel()
-	if batch, able := w.finder.(BatchFinder); able && len(group) > 1 {
-		ls := make([]*Lookup, len(group))
-		for i, d := range group {
-			ls[i] = w.question(d.order, d.rec, d.order.frozen.Message, judged{})
-		}
-		got, err := batch.FindAll(ctx, ls)
-		if err == nil && len(got) != len(group) {
-			err = fmt.Errorf("the adapter answered %d of %d look-ups", len(got), len(group))
-		}
-		if err != nil {
-			fail(err)
-		} else {
-			copy(findings, got)
-		}
-	} else {
-		findings[0], errs[0] = w.finder.Find(ctx, w.question(group[0].order, group[0].rec, group[0].order.frozen.Message, judged{}))
-	}
-	w.pace.learn(errs[0] != nil)
-	return findings, errs
-}
-
-var errNoLookup = errors.New("the provider offers no look-up for this operation")
-
-// panicked is the panic of a codec; its value may hold a body and is not shown.
-type panicked struct{ value any }
-
-func (p panicked) Error() string { return fmt.Sprintf("the adapter panicked with a %T", p.value) }
-
 // follow does what a finding says.
 func (w *worker) follow(ctx context.Context, d due, now time.Time, f Finding, err error) Swept {
 	s := Swept{LookedUp: 1}
@@ -197,7 +125,7 @@ func (w *worker) follow(ctx context.Context, d due, now time.Time, f Finding, er
 		s.add(w.toReview(ctx, d, err.Error()))
 	case j.state.Final():
 		o.check = w.checkOf(d, now, "lookup", "found")
-		s.add(w.count(ctx, d.rec, "lookup")(w.conclude(ctx, o, d.rec, j)))
+		s.add(w.count(w.conclude(ctx, o, d.rec, j)))
 	case err == nil && w.absent(o, d.rec, f, now):
 		s.add(w.afterAbsence(ctx, d, now))
 	case w.mayResend(d, now):
@@ -213,9 +141,10 @@ func (w *worker) follow(ctx context.Context, d due, now time.Time, f Finding, er
 }
 
 // absent applies the core's share of the proof: the last possible delivery is
-// older than the operation's horizon, and no answer was a stored 500.
+// older than the operation's horizon, and no answer was a stored 500. What another
+// maker sent carries neither our key nor our mark, and is never proved absent.
 func (c *Client) absent(o *order, rec recordstore.Record, f Finding, now time.Time) bool {
-	return f.Effect == EffectNone && f.Code == "" && !rec.Blurred && c.pastHorizon(o, rec, now)
+	return f.Effect == EffectNone && f.Code == "" && !rec.Blurred && rec.Derivation != recordstore.Foreign && c.pastHorizon(o, rec, now)
 }
 
 func (c *Client) pastHorizon(o *order, rec recordstore.Record, now time.Time) bool {
@@ -233,14 +162,14 @@ func (w *worker) afterAbsence(ctx context.Context, d due, now time.Time) Swept {
 	case expired || !o.revived:
 		j := judged{state: recordstore.NotExecuted, Verdict: Verdict{Effect: EffectNone, Code: ErrExpired}}
 		o.check = w.checkOf(d, now, "lookup", "absent, and not to be sent from here")
-		return w.count(ctx, d.rec, "lookup")(w.conclude(ctx, o, d.rec, j))
+		return w.count(w.conclude(ctx, o, d.rec, j))
 	}
 	if err := w.beforeSend(ctx, d); err != nil {
 		return w.postpone(ctx, d, now, "absent, not sent: "+err.Error())
 	}
 	o.check = w.checkOf(d, now, "lookup", "absent, sent")
 	o.absent = true
-	s := w.count(ctx, d.rec, "lookup")(w.send(ctx, o, recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
+	s := w.count(w.send(ctx, o, recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
 	s.Sent++
 	return s
 }
@@ -265,7 +194,7 @@ func (w *worker) sendPlanned(ctx context.Context, d due) Swept {
 	if err != nil || claimed.Decision != recordstore.Send {
 		return Swept{Postponed: 1}
 	}
-	s := w.count(ctx, rec, "planned")(w.send(ctx, o, claimed))
+	s := w.count(w.send(ctx, o, claimed))
 	s.Sent++
 	return s
 }
@@ -280,7 +209,7 @@ func (w *worker) postpone(ctx context.Context, d due, now time.Time, why string)
 	if never || d.rec.Checks >= len(w.opts.Ladder) {
 		return w.toReview(ctx, d, why)
 	}
-	w.settleAs(ctx, d, recordstore.Result{State: recordstore.Uncertain, DueIn: w.nextCheck(d, now)}, why)
+	w.settleAs(ctx, d, judged{state: recordstore.Uncertain}, w.nextCheck(d, now), why)
 	return Swept{Postponed: 1}
 }
 
@@ -290,19 +219,20 @@ func (w *worker) canEverTell(d due, now time.Time) bool {
 }
 
 func (w *worker) toReview(ctx context.Context, d due, why string) Swept {
-	w.settleAs(ctx, d, recordstore.Result{State: recordstore.ManualReview}, why)
-	w.tel.reviewed(ctx, d.rec)
+	w.settleAs(ctx, d, judged{state: recordstore.ManualReview}, 0, why)
 	return Swept{ToReview: 1}
 }
 
-// settleAs ends the reconciler's claim without an answer.
-func (w *worker) settleAs(ctx context.Context, d due, r recordstore.Result, why string) {
-	r.ErrorCode = d.rec.ErrorCode
-	r.Entry = &recordstore.Entry{Kind: "lookup", Actor: "reconciler", Text: cleanText(why)}
-	s := recordstore.Settlement{ID: d.rec.ID, Holder: d.rec.Holder, Fence: d.rec.Fence, Noted: d.rec.Noted, Result: r}
-	if _, err := w.settle(ctx, s, time.Now().Add(w.Client.opts.Lease)); err != nil && !errors.Is(err, recordstore.ErrNotHeld) {
-		w.tel.log.WarnContext(ctx, "samekey: a check could not be recorded", "provider", w.profile.Provider, "operation", d.rec.Operation, "error", err.Error())
+// settleAs ends the reconciler's claim without an answer. A fact that was noted
+// meanwhile is merged.
+func (w *worker) settleAs(ctx context.Context, d due, j judged, dueIn time.Duration, why string) {
+	o := d.order
+	if o == nil { // this build cannot read the record
+		o = &order{Call: callOf(d.rec), claimed: time.Now(), begun: time.Now()}
 	}
+	_, j.ProviderCode = readCode(d.rec.ErrorCode)
+	o.check = &check{kind: "lookup", text: cleanText(why), dueIn: dueIn}
+	w.settle(ctx, o, d.rec, j)
 }
 
 // nextCheck is the pause before the next check: the ladder's, or shorter so that
@@ -322,32 +252,31 @@ func (w *worker) nextCheck(d due, now time.Time) time.Duration {
 // guarded turns a panic into a review: a record that kills its reconciler must
 // not do so for ever.
 func (w *worker) guarded(ctx context.Context, d due, now time.Time, f func() Swept) (s Swept) {
+	var failed error
 	defer func() {
-		if p := recover(); p != nil {
-			s = w.toReview(ctx, d, panicked{p}.Error())
+		if failed != nil {
+			s = w.toReview(ctx, d, failed.Error())
 		}
 	}()
+	defer spare("the adapter", &failed)
 	return f()
 }
 
 // count makes of an answer what became of one record.
-func (w *worker) count(ctx context.Context, rec recordstore.Record, how string) func(*Reply, *Error) Swept {
-	return func(_ *Reply, err *Error) Swept {
-		code := Code("")
-		if err != nil {
-			code = err.Code
-		}
-		switch code {
-		case ErrUncertain, ErrStore, ErrInFlight:
-			w.pace.learn(true)
-			return Swept{Postponed: 1}
-		case ErrManualReview:
-			return Swept{ToReview: 1}
-		}
-		w.pace.learn(code == ErrRateLimited)
-		w.tel.reconciled(ctx, rec, how)
-		return Swept{Settled: 1}
+func (w *worker) count(_ *Reply, err *Error) Swept {
+	code := Code("")
+	if err != nil {
+		code = err.Code
 	}
+	switch code {
+	case ErrUncertain, ErrStore, ErrInFlight:
+		w.pace.learn(true)
+		return Swept{Postponed: 1}
+	case ErrManualReview:
+		return Swept{ToReview: 1}
+	}
+	w.pace.learn(code == ErrRateLimited)
+	return Swept{Settled: 1}
 }
 
 // check is what a settlement of the reconciler notes beside the answer.

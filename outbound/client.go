@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,18 +86,32 @@ func newClient(a Adapter, ledger recordstore.Store, opts *Options) (*Client, err
 	if c.rows, err = c.opts.rows(profile.Operations); err != nil {
 		return nil, err
 	}
-	if c.tel, err = newTelemetry(c.opts.Telemetry, profile.Provider); err != nil {
+	if c.tel, err = newTelemetry(c.opts.Telemetry, profile.Provider, c.rows); err != nil {
 		return nil, err
 	}
 	probe := keyderive.Input{Provider: profile.Provider, Account: profile.Account + "/" + profile.Mode, Operation: "probe", CommandID: "probe"}
 	if _, err := c.opts.Secret.Derive(probe); err != nil {
 		return nil, err
 	}
-	if len(profile.Canonicals) == 0 {
-		return nil, errors.New("the adapter's Profile names no version of Canonical")
+	if err := checkCanonicals(profile.Canonicals); err != nil {
+		return nil, err
 	}
 	c.cut, c.cutOff = context.WithCancel(context.Background())
 	return &Client{core: c, account: profile.Account}, nil
+}
+
+// checkCanonicals wants versions that fit the byte in which a fingerprint carries
+// its own.
+func checkCanonicals(versions []int) error {
+	if len(versions) == 0 {
+		return errors.New("the adapter's Profile names no version of Canonical")
+	}
+	for i, v := range versions {
+		if v < 1 || v > 255 || slices.Contains(versions[:i], v) {
+			return fmt.Errorf("Profile.Canonicals holds %d: versions count from 1 to 255, each once", v)
+		}
+	}
+	return nil
 }
 
 func isNil(v any) bool {
@@ -133,7 +148,8 @@ func (c *Client) Key(cmd Command, operation, account string) (keyderive.Key, err
 
 // Status tells what the ledger knows about one operation of a command; nothing
 // is sent. A command that the ledger does not know is an *Error that wraps
-// recordstore.ErrNotFound.
+// recordstore.ErrNotFound. An answer that Options.AllowReplay refuses the caller is
+// ErrForbidden.
 func (c *Client) Status(ctx context.Context, cmd Command, operation string) (*Status, error) {
 	e := &Error{Code: ErrInvalid, Provider: c.profile.Provider, Operation: operation, Command: cmd}
 	if _, ok := c.rows[operation]; !ok {
@@ -160,8 +176,13 @@ func (c *Client) Status(ctx context.Context, cmd Command, operation string) (*St
 		return nil, e
 	}
 	s := &Status{State: rec.State, Effect: effectOf(rec), Version: rec.Version, DueAt: rec.DueAt}
-	if rec.State == recordstore.Succeeded {
-		s.Reply = c.recorded(cmd, rec)
+	if rec.State != recordstore.Succeeded {
+		return s, nil
+	}
+	s.Reply, _ = c.recorded(cmd, rec)
+	if err := c.mayReplay(ctx, rec, s.Reply); err != nil {
+		e.Code, e.Effect, e.Err = err.Code, err.Effect, err.Err
+		return nil, e
 	}
 	return s, nil
 }

@@ -23,6 +23,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Reply, error) {
 	reply, err := c.counted(ctx, call, seen)
 	if err != nil {
 		err.Provider, err.Operation, err.Command = c.profile.Provider, call.Operation, call.Command
+		err.join(ctx.Err())
 	}
 	seen.end(ctx, reply, err)
 	c.track(ctx, call, reply, err)
@@ -61,6 +62,17 @@ func (c *Client) counted(ctx context.Context, call Call, seen *observation) (*Re
 	}
 }
 
+// join makes the end of the caller's context recognisable where it may be why
+// nobody knows the outcome.
+func (e *Error) join(ended error) {
+	switch e.Code {
+	case ErrUncertain, ErrInFlight, ErrStore:
+		if ended != nil && !errors.Is(e.Err, ended) {
+			e.Err = errors.Join(e.Err, ended)
+		}
+	}
+}
+
 // patience is how long a call waits for the same command running elsewhere.
 func (c *Client) patience(call Call) time.Duration {
 	if call.Wait != 0 {
@@ -75,6 +87,7 @@ func (c *Client) claim(ctx context.Context, o *order) (recordstore.Claimed, erro
 	ctx, cancel := context.WithTimeout(ctx, c.opts.ClaimTimeout)
 	defer cancel()
 	o.begun = time.Now()
+	o.claimed = o.begun
 	claimed, err := c.ledger.Claim(ctx, o.claim)
 	if err != nil && ctx.Err() == nil {
 		claimed, err = c.ledger.Claim(ctx, o.claim)
@@ -101,7 +114,7 @@ func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed)
 		return c.replay(ctx, o, rec)
 	case recordstore.InFlight:
 		_, e := refusal(ErrInFlight, "")
-		e.RetryAfter = max(rec.LeaseEndsAt.Sub(claimed.Now), time.Millisecond)
+		e.RetryAfter = max(rec.LeaseEndsAt.Sub(claimed.Now)-time.Since(o.begun), time.Millisecond)
 		return nil, e
 	case recordstore.Conflict:
 		return refusal(ErrFingerprintConflict, "")
@@ -114,7 +127,6 @@ func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed)
 	case recordstore.Expired:
 		return refusal(ErrExpired, "")
 	case recordstore.Forgotten:
-		rec.Doubt = true
 		return refusal(ErrForgotten, "")
 	case recordstore.Future:
 		return refusal(ErrInvalid, "the command ID carries a day more than one day ahead of the ledger's clock: make it from the time of the intent")
@@ -157,11 +169,13 @@ func (c *Client) delivery(o *order) *Delivery {
 func (c *Client) deliver(ctx context.Context, d *Delivery) (verdicts []Verdict) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Retry.CallTimeout)
 	defer cancel()
+	var failed error
 	defer func() {
-		if p := recover(); p != nil {
-			verdicts = []Verdict{{Deliveries: 1, Err: panicked{p}}}
+		if failed != nil {
+			verdicts = []Verdict{{Deliveries: 1, Err: failed}}
 		}
 	}()
+	defer spare("the adapter", &failed)
 	return c.adapter.Send(ctx, d)
 }
 
@@ -178,17 +192,25 @@ func (c *Client) frozenMessage(o *order, rec recordstore.Record) Message {
 	return o.frozen.Message
 }
 
-// allow refuses an attempt that lease or window might not outlive. The window,
-// like the lease, counts from before the claim on both clocks. The one send that
-// follows a proof of absence needs no window: nobody can be made to pay twice.
+// allow refuses an attempt after NotAfter, and one that lease or window might not
+// outlive. NotAfter and window, like the lease, count from before the claim, on
+// both clocks. The one send that follows a proof of absence needs no window:
+// nobody can be made to pay twice.
 func (c *Client) allow(o *order, claimed recordstore.Claimed, l *lease) func() error {
-	var window time.Time
+	var window, notAfter time.Time
 	if w := claimed.Record.WindowEndsAt; o.row.HasKey() && !w.IsZero() && !o.absent {
-		window = o.begun.Add(w.Sub(claimed.Now))
+		window = o.claimed.Add(w.Sub(claimed.Now))
+	}
+	if t := claimed.Record.NotAfter; !t.IsZero() {
+		notAfter = o.claimed.Add(t.Sub(claimed.Now))
 	}
 	return func() error {
-		end := time.Now().Add(c.opts.Retry.AttemptTimeout)
-		if !window.IsZero() && (end.After(window) || end.Round(0).After(window.Round(0))) {
+		now := time.Now()
+		end := now.Add(c.opts.Retry.AttemptTimeout)
+		switch {
+		case !notAfter.IsZero() && (!now.Before(notAfter) || !now.Round(0).Before(notAfter.Round(0))):
+			return errors.New("the command's NotAfter has passed")
+		case !window.IsZero() && (end.After(window) || end.Round(0).After(window.Round(0))):
 			return errors.New("the provider's window for the key ends before another attempt could")
 		}
 		return l.outlives(end)
@@ -201,14 +223,18 @@ func (c *Client) keysOnly(ctx context.Context, o *order) (*Reply, *Error) {
 	if !o.row.HasKey() {
 		return nil, &Error{Code: ErrStore, Err: errors.New("Options.KeysOnly is on, and this operation has no key that would protect it")}
 	}
+	if t := o.Command.NotAfter; !t.IsZero() && !time.Now().Before(t) {
+		return nil, &Error{Code: ErrExpired}
+	}
 	d := c.delivery(o)
 	d.Resend, d.Retry.Attempts = true, 1
 	verdicts := c.deliver(ctx, d)
-	c.tel.delivered(ctx, o, true, verdicts)
+	c.tel.delivered(ctx, o, false, verdicts)
 	j := fold(o.row.Operation, true, verdicts)
 	if j.state == recordstore.Succeeded {
 		r := j.reply(o, recordstore.Record{})
-		r.Unrecorded = &Error{Code: ErrStore, Effect: EffectApplied, Err: errors.New("Options.KeysOnly is on: no record is written")}
+		r.Unrecorded = &Error{Code: ErrStore, Effect: EffectApplied, Sent: true, Err: errors.New("Options.KeysOnly is on: no record is written")}
+		c.tel.unrecorded(ctx, o, r.Unrecorded)
 		return r, nil
 	}
 	return nil, j.failure(o, recordstore.Record{})

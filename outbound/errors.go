@@ -103,8 +103,8 @@ type Error struct {
 	Err          error         // The cause, for errors.Is and errors.As.
 }
 
-// Error returns one line: what happened, what to do, and the cause. It holds no
-// key, no credential and no body.
+// Error returns one line of at most 2,000 bytes: what happened, what to do, and
+// the cause. It holds no key, no credential and no body.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("outbound: ")
@@ -112,14 +112,14 @@ func (e *Error) Error() string {
 		b.WriteString(e.Provider + " ")
 	}
 	if e.Operation != "" {
-		b.WriteString(e.Operation + " ")
+		b.WriteString(cleanText(e.Operation) + " ")
 	}
 	b.WriteString(string(e.Code) + ": " + says[e.Code])
 	if e.ProviderCode != "" {
-		b.WriteString(" (" + e.ProviderCode + ")")
+		b.WriteString(" (" + cleanText(e.ProviderCode) + ")")
 	}
 	if e.Err != nil {
-		b.WriteString(": " + strings.ReplaceAll(e.Err.Error(), "\n", "; "))
+		b.WriteString(": " + clean(strings.ReplaceAll(e.Err.Error(), "\n", "; "), 1500))
 	}
 	return b.String()
 }

@@ -15,6 +15,7 @@ type judged struct {
 	state      recordstore.State
 	deliveries int  // of all attempts
 	blurred    bool // some answer was a stored failure that says nothing
+	lasting    bool // a refusal that every delivery of the key meets
 }
 
 // fold applies the rules of proof to the verdicts of one claim.
@@ -26,40 +27,37 @@ type judged struct {
 // if the provider stores failures or marked this one as a replay.
 func fold(op replaysemantics.Operation, doubt bool, verdicts []Verdict) judged {
 	if len(verdicts) == 0 {
-		verdicts = []Verdict{{Deliveries: 1, Err: errors.New("the adapter reported nothing")}}
+		verdicts = []Verdict{{Err: errors.New("the adapter reported nothing")}}
 	}
-	j := judged{state: recordstore.Uncertain}
-	open := doubt
+	j := judged{state: recordstore.Uncertain, Verdict: verdicts[len(verdicts)-1]}
+	open, decided := doubt, false
 	for i, v := range verdicts {
-		j.deliveries += v.Deliveries
+		v.check()
+		j.deliveries += v.deliveries()
 		j.blurred = j.blurred || op.Failures == replaysemantics.Stored && v.Effect == EffectUnknown && v.Answer != nil && v.Answer.Status == 500
-		last := i == len(verdicts)-1
-		if v.Effect == EffectApplied || last {
-			j.Verdict = v
-			break
+		if !decided && (v.Effect == EffectApplied || i == len(verdicts)-1) {
+			j.Verdict, decided = v, true
 		}
-		open = open || v.Deliveries > 0 && (v.Effect == EffectUnknown || v.Deliveries > 1)
+		if !decided {
+			open = open || v.Effect == EffectUnknown || v.Deliveries > 1
+		}
 	}
 	v := &j.Verdict
-	alone := !open && v.Deliveries == 1
+	alone := !open && v.Deliveries == 1 && v.Label == ""
 	open = open || v.Deliveries > 1
 
-	switch v.Effect {
-	case EffectApplied:
+	// The codec's own evidence that this answer is of an earlier run, by header or
+	// by status, is the provider's mark of a replay.
+	replayed := v.Evidence.Label() == OriginalReplay || v.Evidence.Label() == LatestStatus
+	j.lasting = replayed || op.Failures == replaysemantics.Stored
+	switch {
+	case v.Effect == EffectApplied:
 		j.state = recordstore.Succeeded
-		if v.Outcome == "" {
-			v.Outcome = Done
-		}
-	case EffectNone:
-		// The codec's own evidence that this answer is of an earlier run, by header or
-		// by status, is the provider's mark of a replay.
-		replayed := v.Evidence.Label() == OriginalReplay || v.Evidence.Label() == LatestStatus
-		switch {
-		case v.Code == ErrRefused && (!open || replayed || op.Failures == replaysemantics.Stored):
-			j.state = recordstore.Refused
-		case v.Code != ErrRefused && !open:
-			j.state = recordstore.NotExecuted
-		}
+	case v.Effect == EffectUnknown:
+	case v.Code == ErrRefused && (!open || j.lasting):
+		j.state = recordstore.Refused
+	case v.Code != ErrRefused && !open:
+		j.state = recordstore.NotExecuted
 	}
 	switch {
 	case !j.state.Final():
@@ -74,26 +72,70 @@ func fold(op replaysemantics.Operation, doubt bool, verdicts []Verdict) judged {
 	return j
 }
 
+// check takes back what a verdict may not say: None without a reason that proves
+// it, evidence of another kind than an answer's own, an outcome without an effect.
+// A label that lacks its evidence stays: it keeps the core from labelling.
+func (v *Verdict) check() {
+	if v.Effect == EffectNone {
+		switch v.Code {
+		case ErrRejected, ErrRefused, ErrAuth, ErrRateLimited, ErrUnavailable, ErrInvalid:
+		default:
+			v.Effect = EffectUnknown
+		}
+	}
+	switch v.Evidence {
+	case replaysemantics.ByReplayHeader, replaysemantics.ByNoReplayHeader, replaysemantics.ByStatusCode,
+		replaysemantics.ByLookup, replaysemantics.ByStateGuard:
+		v.Label = v.Evidence.Label()
+	case replaysemantics.ByFirstDelivery:
+		v.Evidence = "" // the core's own to give
+	case "":
+	default:
+		v.Evidence, v.Label = "", LatestStatus
+	}
+	v.Outcome = v.Outcome.of(v.Effect)
+	v.Deliveries = max(0, v.Deliveries)
+}
+
+// deliveries counts at least one request for an answer and for what is unknown.
+func (v *Verdict) deliveries() int {
+	if v.Effect != EffectNone || v.Answer != nil {
+		return max(1, v.Deliveries)
+	}
+	return v.Deliveries
+}
+
+// of is the outcome of an effect: none without one, Done if nothing is said, and
+// Pending for a word that nobody knows, since applied is not paid.
+func (o Outcome) of(e Effect) Outcome {
+	switch {
+	case e != EffectApplied:
+		return ""
+	case o == "":
+		return Done
+	case o == Done || o == Partial:
+		return o
+	}
+	return Pending
+}
+
 // found makes a finding the judgement of a claim.
 func (j judged) found(f Finding) judged {
 	switch {
 	case f.Effect == EffectApplied:
 		j.state = recordstore.Succeeded
 	case f.Effect == EffectNone && f.Code == ErrRefused:
-		j.state = recordstore.Refused
+		j.state, j.lasting = recordstore.Refused, true
 	default:
 		return j
 	}
 	v := Verdict{
-		Effect: f.Effect, Code: f.Code, Evidence: f.Evidence, Outcome: f.Outcome,
+		Effect: f.Effect, Code: f.Code, Evidence: f.Evidence, Outcome: f.Outcome.of(f.Effect),
 		ExternalRef: f.ExternalRef, ObjectStatus: f.ObjectStatus, ProviderCode: f.ProviderCode,
 		RequestID: f.RequestID, Answer: f.Answer,
 	}
-	if v.Evidence == "" {
+	if v.Evidence != replaysemantics.ByStateGuard {
 		v.Evidence = replaysemantics.ByLookup
-	}
-	if v.Outcome == "" && v.Effect == EffectApplied {
-		v.Outcome = Done
 	}
 	v.Label = v.Evidence.Label()
 	v.clean()
@@ -109,16 +151,19 @@ func (v *Verdict) clean() {
 }
 
 // cleanText keeps printable text of at most 200 bytes.
-func cleanText(s string) string {
-	s = strings.ToValidUTF8(s, "")
+func cleanText(s string) string { return clean(s, 200) }
+
+// clean keeps printable text of at most this many bytes.
+func clean(s string, most int) string {
+	s = strings.ToValidUTF8(s[:min(len(s), 4*most)], "")
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1
 		}
 		return r
 	}, s)
-	if len(s) > 200 {
-		s = strings.ToValidUTF8(s[:200], "")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
 	}
 	return s
 }

@@ -157,6 +157,9 @@ func TestBadSettings(t *testing.T) {
 		"no operations":   {with(func(p *outbound.Profile) { p.Operations = nil }), memory.New(nil), outbound.Options{}, "operations"},
 		"short key limit": {with(func(p *outbound.Profile) { p.Operations[0].KeyMax = 30 }), memory.New(nil), outbound.Options{}, "36"}, // C16
 		"no canonical":    {with(func(p *outbound.Profile) { p.Canonicals = nil }), memory.New(nil), outbound.Options{}, "Canonical"},
+		"odd canonical":   {with(func(p *outbound.Profile) { p.Canonicals = []int{256} }), memory.New(nil), outbound.Options{}, "Canonical"},
+		"same canonical":  {with(func(p *outbound.Profile) { p.Canonicals = []int{1, 1} }), memory.New(nil), outbound.Options{}, "Canonical"},
+		"tiny lease":      {&scripted{}, memory.New(nil), outbound.Options{Lease: 1}, "Lease"},
 		"short replay":    {&scripted{}, memory.New(nil), outbound.Options{Retention: map[replaysemantics.Class]outbound.Retention{replaysemantics.Money: {Replay: time.Hour, Evidence: day}}}, "at least as long"},
 		"short evidence":  {&scripted{}, memory.New(nil), outbound.Options{Retention: map[replaysemantics.Class]outbound.Retention{replaysemantics.Money: {Replay: 2 * day, Evidence: day}}}, "evidence"},
 		"lease too short": {&scripted{}, memory.New(nil), outbound.Options{Lease: 10 * time.Second, Retry: outbound.Retry{AttemptTimeout: 20 * time.Second}}, "Lease"},
@@ -170,6 +173,14 @@ func TestBadSettings(t *testing.T) {
 				t.Errorf("%q does not say %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// A lease may be as long as anyone likes.
+func TestHugeLease(t *testing.T) {
+	c := client(t, &scripted{answer: always(paid)}, memory.New(nil), &outbound.Options{Lease: 100 * 365 * 24 * time.Hour})
+	if _, err := c.Do(t.Context(), pay("c1", "pay.stored")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -137,7 +136,7 @@ func (c *Client) concerns(o Observation, rec recordstore.Record) bool {
 // fact is what a conclusive event settles.
 func (o Observation) fact() recordstore.Result {
 	r := recordstore.Result{
-		State: recordstore.Succeeded, Evidence: string(replaysemantics.ByWebhook), Outcome: string(cmp.Or(o.Outcome, Done)),
+		State: recordstore.Succeeded, Evidence: string(replaysemantics.ByWebhook), Outcome: string(o.Outcome.of(EffectApplied)),
 		ExternalRef: cleanText(o.ExternalRef), ObjectStatus: cleanText(o.ObjectStatus),
 		Entry: &recordstore.Entry{Kind: "webhook", Actor: "provider", Text: cleanText(o.EventType + " " + o.EventID)},
 	}
@@ -154,9 +153,9 @@ func (c *Client) takeFact(ctx context.Context, rec recordstore.Record, r records
 		return err
 	}
 	if after.Version != rec.Version {
-		c.tel.reconciled(ctx, rec, r.Entry.Kind)
+		c.tel.reconciled(ctx, callOf(rec), r.Entry.Kind, r.Evidence)
 		if rec.State == recordstore.Refused || rec.State == recordstore.ManualReview || rec.State == recordstore.NotExecuted || rec.State == recordstore.Abandoned {
-			c.tel.contradicted(ctx, &order{Call: Call{Operation: rec.Operation, Command: commandOf(rec)}})
+			c.tel.contradicted(ctx, callOf(rec))
 		}
 	}
 	return nil

@@ -36,11 +36,13 @@ func (o *Options) complete() error {
 	fill(&r.MaxWait, max(10*time.Second, r.MinWait))
 	fill(&r.MaxRetryAfter, 20*time.Second)
 	fill(&r.AttemptTimeout, min(20*time.Second, o.Lease/2))
-	fill(&r.CallTimeout, min(45*time.Second, o.Lease*3/4))
+	fill(&r.CallTimeout, min(45*time.Second, o.Lease/4*3))
 	switch {
 	case o.Lease < 0 || o.ClaimTimeout < 0 || o.SettleTimeout < 0 || o.WindowMargin < 0 || o.Horizon < 0 || o.MaxBody < 0,
 		r.Attempts < 0 || r.MinWait < 0 || r.MaxRetryAfter < 0 || r.AttemptTimeout < 0 || r.CallTimeout < 0:
 		return errors.New("Options hold a negative number: times and sizes count from 0, which means the default")
+	case o.Lease < time.Millisecond:
+		return fmt.Errorf("Options.Lease of %v is too short for any call: make it seconds", o.Lease)
 	case r.MaxWait < r.MinWait:
 		return errors.New("Options.Retry.MaxWait is shorter than MinWait")
 	case r.AttemptTimeout >= o.Lease || r.CallTimeout >= o.Lease:
@@ -79,7 +81,7 @@ func (o *Options) rows(ops []replaysemantics.Operation) (map[string]row, error) 
 			return nil, fmt.Errorf("Options.Retention of class %s keeps evidence for %v, shorter than answers (%v)", op.Class, keep.Evidence, keep.Replay)
 		}
 		rows[op.Name] = row{
-			Operation: op, window: max(0, op.Window-o.WindowMargin),
+			Operation: op, window: op.Window - min(o.WindowMargin, op.Window/2),
 			replay: keep.Replay, evidence: keep.Evidence,
 		}
 	}

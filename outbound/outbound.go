@@ -105,7 +105,7 @@ type Options struct {
 
 	ClaimTimeout  time.Duration // Of one claim. Defaults to 2 s.
 	SettleTimeout time.Duration // Of one try to settle. Defaults to 5 s.
-	WindowMargin  time.Duration // Taken off every provider's window. Defaults to 5 minutes.
+	WindowMargin  time.Duration // Taken off every provider's window, half of it at most. Defaults to 5 minutes.
 	Horizon       time.Duration // How long after the last possible delivery a look-up that finds nothing proves nothing, where the operation's row states none. Defaults to 15 minutes.
 	MaxBody       int64         // Bytes, each direction. Defaults to 4 MiB.
 

@@ -3,7 +3,6 @@ package outbound
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,7 +19,9 @@ type order struct {
 	key    keyderive.Key
 	frozen Frozen
 	claim  recordstore.Claim
-	begun  time.Time // right before the claim, on this machine's clocks
+
+	claimed time.Time // right before the claim, on this machine's clocks
+	begun   time.Time // the same, and later right before the lease was taken anew
 
 	absent  bool   // a look-up proved that no earlier delivery was applied
 	revived bool   // frozen was opened from the record
@@ -34,15 +35,33 @@ func (c *Client) prepare(call Call) (*order, *Error) {
 		o.Account = c.account
 	}
 	if err := c.freeze(o); err != nil {
-		if e, ok := errors.AsType[*Error](err); ok {
-			return nil, e
-		}
 		return nil, &Error{Code: ErrInvalid, Err: err}
+	}
+	if o.frozen.Sensitive {
+		return o, nil // never stored, sealed or not
+	}
+	var err error
+	if o.claim.Request, err = c.bodies.seal(o.claim.ID, "request", encodeMessage(o.frozen.Message)); err != nil {
+		return nil, &Error{Code: ErrStore, Err: fmt.Errorf("the request could not be sealed: %w", err)}
 	}
 	return o, nil
 }
 
-func (c *Client) freeze(o *order) error {
+// spare turns a panic of somebody else's code into an error.
+func spare(whose string, err *error) {
+	if p := recover(); p != nil {
+		*err = panicked(fmt.Sprintf("%s panicked with a %T", whose, p))
+	}
+}
+
+// panicked says who panicked. The panic's value may hold a body and is not kept.
+type panicked string
+
+func (p panicked) Error() string { return string(p) }
+
+// freeze checks a call and fixes what is claimed and sent.
+func (c *Client) freeze(o *order) (err error) {
+	defer spare("the adapter", &err)
 	if o.Err != nil {
 		return o.Err
 	}
@@ -53,7 +72,6 @@ func (c *Client) freeze(o *order) error {
 	if int64(len(o.Message.Body)) > c.opts.MaxBody {
 		return fmt.Errorf("the request's body has %d bytes, more than Options.MaxBody (%d)", len(o.Message.Body), c.opts.MaxBody)
 	}
-	var err error
 	if o.key, err = c.Key(o.Command, o.Operation, o.Account); err != nil {
 		return err
 	}
@@ -76,17 +94,8 @@ func (c *Client) freeze(o *order) error {
 		NotAfter:    o.Command.NotAfter,
 		Replay:      o.row.replay, Evidence: o.row.evidence,
 	}
-	if o.claim.Fingerprints, err = c.fingerprints(o); err != nil {
-		return err
-	}
-	if o.frozen.Sensitive {
-		return nil // never stored, sealed or not
-	}
-	o.claim.Request, err = c.bodies.seal(o.claim.ID, "request", encodeMessage(o.frozen.Message))
-	if err != nil {
-		return &Error{Code: ErrStore, Err: fmt.Errorf("the request could not be sealed: %w", err)}
-	}
-	return nil
+	o.claim.Fingerprints, err = c.fingerprints(o)
+	return err
 }
 
 // idOf is the identity of a command's record, in c's account.

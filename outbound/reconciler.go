@@ -186,11 +186,12 @@ func (w *worker) sweep(ctx context.Context) (Swept, error) {
 	if s.Found, err = w.findCrashed(ctx); err != nil {
 		return s, err
 	}
+	asked := time.Now()
 	records, now, err := w.take(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.add(w.workOff(ctx, records, now))
+	s.add(w.workOff(ctx, records, asked, now))
 	if w.opts.Purge {
 		purged, err := w.ledger.(recordstore.Purger).Purge(ctx, 1000)
 		if err != nil {
@@ -253,7 +254,8 @@ func (w *worker) take(ctx context.Context) ([]recordstore.Record, time.Time, err
 
 // revive makes an order of a record alone.
 func (c *Client) revive(rec recordstore.Record) (*order, error) {
-	o := &order{begun: time.Now()}
+	now := time.Now()
+	o := &order{claimed: now, begun: now}
 	var known bool
 	if o.row, known = c.rows[rec.Operation]; !known {
 		return nil, fmt.Errorf("no operation %q in the table of provider %s", cleanText(rec.Operation), c.profile.Provider)

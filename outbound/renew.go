@@ -39,7 +39,9 @@ func (c *Client) hold(ctx context.Context, o *order, rec recordstore.Record) (l 
 		}
 	}
 	running.Add(1)
+	next.Lock()
 	timer = time.AfterFunc(c.opts.Lease/3, renew)
+	next.Unlock()
 	return l, func() {
 		next.Lock()
 		stopped = true

@@ -11,13 +11,11 @@ import (
 // replay answers with the recorded outcome; nothing is sent but a look-up where
 // the recorded body is gone.
 func (c *Client) replay(ctx context.Context, o *order, rec recordstore.Record) (*Reply, *Error) {
-	reply := c.recorded(o.Command, rec)
-	if allow := c.opts.AllowReplay; allow != nil {
-		if err := allow(ctx, reply); err != nil {
-			return nil, &Error{Code: ErrForbidden, Effect: effectOf(rec), Err: err}
-		}
+	reply, whole := c.recorded(o.Command, rec)
+	if err := c.mayReplay(ctx, rec, reply); err != nil {
+		return nil, err
 	}
-	if rec.State == recordstore.Succeeded && reply.StatusCode == 0 {
+	if rec.State == recordstore.Succeeded && !whole {
 		j := c.find(ctx, o, rec, o.frozen.Message, judged{state: recordstore.Uncertain})
 		if j.state == recordstore.Succeeded {
 			r := j.reply(o, rec)
@@ -26,11 +24,6 @@ func (c *Client) replay(ctx context.Context, o *order, rec recordstore.Record) (
 		}
 	}
 	return c.ended(rec, reply)
-}
-
-// fromLedger answers with a record that somebody else settled meanwhile.
-func (c *Client) fromLedger(o *order, rec recordstore.Record) (*Reply, *Error) {
-	return c.ended(rec, c.recorded(o.Command, rec))
 }
 
 // ended makes a settled record's reply what Do returns of it.
@@ -45,11 +38,22 @@ func (c *Client) ended(rec recordstore.Record, reply *Reply) (*Reply, *Error) {
 	}
 }
 
-// recorded is the ledger's copy of an answer. Its StatusCode is 0, and a
-// success has no label, where the answer's body is gone or cannot be opened.
-func (c *core) recorded(cmd Command, rec recordstore.Record) *Reply {
+// mayReplay asks for the present caller's right to a recorded answer.
+func (c *core) mayReplay(ctx context.Context, rec recordstore.Record, reply *Reply) *Error {
+	if c.opts.AllowReplay == nil {
+		return nil
+	}
+	if err := c.opts.AllowReplay(ctx, reply); err != nil {
+		return &Error{Code: ErrForbidden, Effect: effectOf(rec), Err: err}
+	}
+	return nil
+}
+
+// recorded is the ledger's copy of an answer, and whether it is whole: one whose
+// body is gone or cannot be opened has no status, and no label on a success.
+func (c *core) recorded(cmd Command, rec recordstore.Record) (r *Reply, whole bool) {
 	evidence := Evidence(rec.Evidence).FromLedger()
-	r := &Reply{
+	r = &Reply{
 		Command: cmd, Operation: rec.Operation,
 		Label: evidence.Label(), Evidence: evidence, Origin: FromLedger, Outcome: Outcome(rec.Outcome),
 		ExternalRef: rec.ExternalRef, ObjectStatus: rec.ObjectStatus, RequestID: rec.RequestID,
@@ -60,10 +64,12 @@ func (c *core) recorded(cmd Command, rec recordstore.Record) *Reply {
 	fields, err3 := decodeFields(header)
 	if err := errors.Join(err1, err2, err3); err == nil {
 		r.StatusCode, r.Header, r.Body = rec.ResponseStatus, fields, body
-	} else if rec.State == recordstore.Succeeded {
+		return r, true
+	}
+	if rec.State == recordstore.Succeeded {
 		r.Label, r.Evidence = "", ""
 	}
-	return r
+	return r, false
 }
 
 // lookup asks the provider what became of earlier deliveries, where a resend
@@ -72,8 +78,8 @@ func (c *core) recorded(cmd Command, rec recordstore.Record) *Reply {
 func (c *Client) lookup(ctx context.Context, o *order, claimed recordstore.Claimed) (*Reply, *Error) {
 	rec := claimed.Record
 	j := judged{state: recordstore.Uncertain}
-	if rec.Noted != "" {
-		return c.merge(ctx, o, rec, j, recordstore.Settlement{ID: rec.ID, Holder: rec.Holder, Fence: rec.Fence})
+	if rec.Noted != "" { // a fact that an earlier holder, or a webhook, handed in
+		return c.conclude(ctx, o, rec, j)
 	}
 	j.Err = errors.New("the provider may not know the key any more: it is not sent again before it is known what became of it")
 	o.frozen.Message = c.frozenMessage(o, rec)
@@ -126,11 +132,7 @@ func (c *Client) ask(ctx context.Context, o *order, rec recordstore.Record, m Me
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Retry.AttemptTimeout)
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			f, err = Finding{}, panicked{p}
-		}
-	}()
+	defer spare("the adapter", &err)
 	return c.finder.Find(ctx, c.question(o, rec, m, j))
 }
 

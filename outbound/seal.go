@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
@@ -29,8 +30,14 @@ type SealKey struct {
 	Bytes []byte // 32.
 }
 
-// Format prints the key's ID only.
-func (k SealKey) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "seal key %q", k.ID) }
+// String returns the key's ID, never its bytes.
+func (k SealKey) String() string { return fmt.Sprintf("seal key %q", k.ID) }
+
+// Format prints String, whatever the verb.
+func (k SealKey) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
+
+// MarshalText returns String, so that JSON and slog show no key.
+func (k SealKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // Seal seals with current (AES-256-GCM) and opens what older sealed. A key of
 // another length is an error of New, which tries every sealer once.
@@ -141,21 +148,23 @@ func newBodies(s Sealer, ledger recordstore.Store) (bodies, error) {
 }
 
 // seal returns nil where no bodies are kept.
-func (b bodies) seal(id recordstore.ID, field string, plain []byte) ([]byte, error) {
+func (b bodies) seal(id recordstore.ID, field string, plain []byte) (sealed []byte, err error) {
 	if b.sealer == nil {
 		return nil, nil
 	}
-	sealed, err := b.sealer.Encrypt(plain, associated(id, field))
+	defer spare("the sealer", &err)
+	sealed, err = b.sealer.Encrypt(plain, associated(id, field))
 	if err != nil {
 		return nil, err
 	}
 	return append([]byte{sealVersion}, sealed...), nil
 }
 
-func (b bodies) open(id recordstore.ID, field string, sealed []byte) ([]byte, error) {
+func (b bodies) open(id recordstore.ID, field string, sealed []byte) (plain []byte, err error) {
 	if b.sealer == nil || len(sealed) == 0 || sealed[0] != sealVersion {
 		return nil, errNotSealed
 	}
+	defer spare("the sealer", &err)
 	return b.sealer.Decrypt(sealed[1:], associated(id, field))
 }
 

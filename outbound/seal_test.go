@@ -2,8 +2,11 @@ package outbound_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -108,6 +111,23 @@ func TestSealKeysPrintNoBytes(t *testing.T) {
 		if got := fmt.Sprintf(verb, k); strings.Contains(got, "s3cr3t") || strings.Contains(got, "733363") {
 			t.Errorf("%s prints %s", verb, got)
 		}
+	}
+	type config struct{ Key outbound.SealKey }
+	text, err := json.Marshal(config{k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	for _, h := range []slog.Handler{slog.NewJSONHandler(&logged, nil), slog.NewTextHandler(&logged, nil)} {
+		slog.New(h).Info("start", "key", k, "pointer", &k, "config", config{k}, "sealer", outbound.Seal(k))
+	}
+	for _, shown := range []string{string(text), logged.String(), fmt.Sprintf("%+v", outbound.Options{Bodies: outbound.Seal(k)})} {
+		if strings.Contains(shown, "s3cr3t") || strings.Contains(shown, base64.StdEncoding.EncodeToString(k.Bytes)) {
+			t.Errorf("the key's bytes stand in %s", shown)
+		}
+	}
+	if !strings.Contains(string(text), "2026") {
+		t.Errorf("%s does not name the key", text)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
@@ -13,107 +12,132 @@ import (
 // firstCheck is when an uncertain record is looked at first.
 const firstCheck = time.Minute
 
-// conclude writes what was learned to the ledger and makes the answer. It never
-// loses a reply because the ledger could not be written.
-func (c *Client) conclude(ctx context.Context, o *order, rec recordstore.Record, j judged) (*Reply, *Error) {
-	s := recordstore.Settlement{ID: rec.ID, Holder: rec.Holder, Fence: rec.Fence, Result: c.result(o, rec, j)}
-	if s.State == recordstore.ManualReview {
-		j.state, j.Code = s.State, ErrManualReview
-		c.tel.reviewed(ctx, rec)
-	}
-	now, err := c.settle(ctx, s, o.begun.Add(c.opts.Lease))
-	if errors.Is(err, recordstore.ErrNotHeld) {
-		if now.Holder == rec.Holder && now.Fence == rec.Fence && now.State == recordstore.Sending {
-			return c.merge(ctx, o, now, j, s)
-		}
-		return c.superseded(ctx, o, rec, now, j, s.Result)
-	}
-	if err != nil {
-		c.tel.unrecorded(ctx, o, err)
-	}
-	return c.answer(o, rec, j, err)
+// settled is what the ledger says after a judgement was handed in.
+type settled struct {
+	record recordstore.Record // What the ledger holds; zero if it could not be asked.
+	was    recordstore.State  // What it held before, where the claim was lost.
+	noted  recordstore.State  // The note that was there when the claim ended.
+	lost   bool               // The claim was held no longer.
+	err    error              // The ledger could not be told.
 }
 
-// answer makes what Do returns of a judgement that the ledger holds, or does not
-// hold yet (unrecorded).
-func (c *Client) answer(o *order, rec recordstore.Record, j judged, unrecorded error) (*Reply, *Error) {
-	if j.state == recordstore.Succeeded {
-		r := j.reply(o, rec)
-		if unrecorded != nil {
-			if !errors.Is(unrecorded, recordstore.ErrNotHeld) {
-				unrecorded = &Error{Code: ErrStore, Effect: EffectApplied, Sent: true, Err: unrecorded}
+// settle hands the judgement of the claim rec in, again if that fails, and then
+// in the background until the lease ends. The caller's context ending does not
+// stop it.
+func (c *Client) settle(ctx context.Context, o *order, rec recordstore.Record, j judged) settled {
+	ctx = context.WithoutCancel(ctx)
+	var end settled
+	for range 2 {
+		if end = c.settleOnce(ctx, o, rec, j); end.err == nil {
+			c.tel.settled(ctx, o, rec, j, end)
+			return end
+		}
+	}
+	c.tel.unrecorded(ctx, o, end.err)
+	c.work.Go(func() { c.settleLater(ctx, o, rec, j) })
+	return end
+}
+
+// settleLater goes on until the lease ends; after a lost lease once more at
+// least, since a fact is worth handing in whoever holds the claim by now.
+func (c *Client) settleLater(ctx context.Context, o *order, rec recordstore.Record, j judged) {
+	until := o.begun.Add(c.opts.Lease)
+	if soon := time.Now().Add(c.opts.SettleTimeout); until.Before(soon) {
+		until = soon
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	stop := context.AfterFunc(c.cut, cancel)
+	defer stop()
+	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if end := c.settleOnce(ctx, o, rec, j); end.err == nil {
+			c.tel.settled(ctx, o, rec, j, end)
+			return
+		}
+	}
+}
+
+// settleOnce settles the claim rec, merging what others noted meanwhile. Where
+// the claim is held no longer a fact is reported all the same, and ignorance is
+// dropped.
+func (c *Client) settleOnce(ctx context.Context, o *order, rec recordstore.Record, j judged) (end settled) {
+	for range 3 { // a note is there or not, and becomes another at most once
+		end.noted = rec.Noted
+		now, err := c.writeSettlement(ctx, recordstore.Settlement{
+			ID: rec.ID, Holder: rec.Holder, Fence: rec.Fence, Noted: rec.Noted, Result: c.merged(o, rec, j),
+		})
+		switch {
+		case err == nil:
+			end.record = now
+			return end
+		case !errors.Is(err, recordstore.ErrNotHeld):
+			if j.yieldsTo(rec.Noted) { // the ledger could not be told, but it told us
+				end.record, end.record.State = rec, rec.Noted
 			}
-			r.Unrecorded = unrecorded
+			end.err = err
+			return end
 		}
-		return r, nil
+		held := now.State == recordstore.Sending && now.Holder == rec.Holder && now.Fence == rec.Fence
+		if !held || now.Noted == rec.Noted {
+			return c.reportFact(ctx, o, rec, now, j)
+		}
+		rec = now
 	}
-	e := j.failure(o, rec)
-	if unrecorded != nil {
-		e.Err = errors.Join(e.Err, fmt.Errorf("the ledger was not told: %w", unrecorded))
-	}
-	return nil, e
+	end.err = recordstore.ErrNotHeld
+	return end
 }
 
-// merge settles against a note: a fact that somebody else handed in while this
-// claim was held. Facts outrank ignorance, Applied outranks all.
-func (c *Client) merge(ctx context.Context, o *order, now recordstore.Record, j judged, s recordstore.Settlement) (*Reply, *Error) {
-	noted := now.Noted
-	useNote := j.state != recordstore.Succeeded && (noted == recordstore.Succeeded || j.state != recordstore.Refused)
-	if j.state.Final() && noted != j.state {
-		c.tel.contradicted(ctx, o)
+// reportFact hands in the fact of a holder who lost the claim rec; now is what the
+// ledger holds.
+func (c *Client) reportFact(ctx context.Context, o *order, rec, now recordstore.Record, j judged) settled {
+	end := settled{record: now, was: now.State, noted: now.Noted, lost: true}
+	if !j.fact() {
+		return end
 	}
-	s.Noted = noted
-	if useNote {
-		s.Result = ofNote(now, j.deliveries)
-	}
-	settled, err := c.settle(ctx, s, o.begun.Add(c.opts.Lease))
-	if err != nil {
-		c.tel.unrecorded(ctx, o, err)
-	}
-	if !useNote {
-		return c.answer(o, now, j, err)
-	}
-	if err != nil {
-		settled = now
-		settled.State = noted
-	}
-	return c.fromLedger(o, settled)
+	end.record, end.err = c.report(ctx, rec.ID, c.result(o, rec, j))
+	return end
 }
 
-// ofNote is the settlement that a note amounts to.
-func ofNote(rec recordstore.Record, deliveries int) recordstore.Result {
+func (c *Client) report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.SettleTimeout)
+	defer cancel()
+	return c.ledger.Report(ctx, id, r)
+}
+
+func (c *Client) writeSettlement(ctx context.Context, s recordstore.Settlement) (recordstore.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.SettleTimeout)
+	defer cancel()
+	return c.ledger.Settle(ctx, s)
+}
+
+// yieldsTo reports whether a note outranks j: facts outrank ignorance, Applied
+// outranks all.
+func (j judged) yieldsTo(noted recordstore.State) bool {
+	return noted == recordstore.Succeeded && j.state != recordstore.Succeeded || noted == recordstore.Refused && !j.state.Final()
+}
+
+// fact reports whether j holds whoever else delivers under the same key.
+func (j judged) fact() bool {
+	return j.state == recordstore.Succeeded || j.state == recordstore.Refused && j.lasting
+}
+
+// merged is what a judgement writes beside the note of rec.
+func (c *Client) merged(o *order, rec recordstore.Record, j judged) recordstore.Result {
+	if !j.yieldsTo(rec.Noted) {
+		return c.result(o, rec, j)
+	}
 	return recordstore.Result{
-		State: rec.Noted, Evidence: rec.Evidence, Outcome: rec.Outcome, Deliveries: deliveries,
+		State: rec.Noted, Evidence: rec.Evidence, Outcome: rec.Outcome, Deliveries: j.deliveries,
 		ResponseStatus: rec.ResponseStatus, SealVersion: rec.SealVersion,
 		ResponseHeader: rec.ResponseHeader, ResponseBody: rec.ResponseBody, ErrorCode: rec.ErrorCode,
 	}
-}
-
-// superseded is the end of a stale holder: its facts are handed in, its
-// ignorance is dropped in favour of what the ledger knows by now.
-func (c *Client) superseded(ctx context.Context, o *order, rec, now recordstore.Record, j judged, res recordstore.Result) (*Reply, *Error) {
-	c.tel.leaseLost(ctx, o)
-	if j.state.Final() {
-		reported, err := c.report(ctx, rec.ID, res)
-		switch {
-		case err != nil:
-			c.tel.unrecorded(ctx, o, err)
-			return c.answer(o, rec, j, err)
-		case reported.State == j.state:
-			return c.answer(o, rec, j, nil)
-		case reported.State.Final() || reported.State == recordstore.ManualReview:
-			c.tel.contradicted(ctx, o)
-			if j.state == recordstore.Refused && reported.State.Final() {
-				return c.fromLedger(o, reported)
-			}
-		}
-		return c.answer(o, rec, j, recordstore.ErrNotHeld) // noted: the new holder settles it
-	}
-	if now.State.Final() {
-		return c.fromLedger(o, now)
-	}
-	j.state = recordstore.Uncertain // our None says nothing of the new holder's deliveries
-	return c.answer(o, rec, j, recordstore.ErrNotHeld)
 }
 
 // result is what a judgement writes.
@@ -128,10 +152,15 @@ func (c *Client) result(o *order, rec recordstore.Record, j judged) recordstore.
 	case recordstore.Uncertain:
 		r.DueIn, r.LookOnly, r.Blurred = firstCheck, j.Look, j.blurred
 		r.ErrorCode = errorCode(ErrUncertain, j.ProviderCode)
+	case recordstore.ManualReview:
+		r.ErrorCode = errorCode(ErrManualReview, j.ProviderCode)
 	default:
 		r.ErrorCode = errorCode(j.Code, j.ProviderCode)
 	}
-	c.noteCheck(o, rec, j, &r)
+	r.Entry = o.entry(rec, cmp.Or(r.ErrorCode, r.Evidence))
+	if o.check != nil && j.state == recordstore.Uncertain {
+		r.DueIn = o.check.dueIn
+	}
 	if j.Answer == nil {
 		return r
 	}
@@ -147,100 +176,14 @@ func (c *Client) result(o *order, rec recordstore.Record, j judged) recordstore.
 	return r
 }
 
-// noteCheck adds to the trail what was no ordinary call: a check of the
+// entry is the trail's line about what was no ordinary call: a check of the
 // reconciler, or a call that took an earlier claim over.
-func (c *Client) noteCheck(o *order, rec recordstore.Record, j judged, r *recordstore.Result) {
-	taken := rec.TakenFrom == recordstore.Sending || rec.TakenFrom == recordstore.Uncertain
+func (o *order) entry(rec recordstore.Record, text string) *recordstore.Entry {
 	switch {
 	case o.check != nil:
-		r.Entry = &recordstore.Entry{Kind: o.check.kind, Actor: "reconciler", Text: cmp.Or(o.check.text, r.ErrorCode, string(j.Evidence))}
-		if j.state == recordstore.Uncertain {
-			r.DueIn = o.check.dueIn
-			if o.check.last || errors.As(j.Err, new(panicked)) {
-				r.State, r.DueIn = recordstore.ManualReview, 0
-			}
-		}
-	case taken:
-		r.Entry = &recordstore.Entry{Kind: "takeover", Actor: "call", Text: cmp.Or(r.ErrorCode, string(j.Evidence))}
+		return &recordstore.Entry{Kind: o.check.kind, Actor: "reconciler", Text: cmp.Or(o.check.text, text)}
+	case rec.TakenFrom == recordstore.Sending, rec.TakenFrom == recordstore.Uncertain:
+		return &recordstore.Entry{Kind: "takeover", Actor: "call", Text: text}
 	}
-}
-
-// settle writes s, again if that fails, and then in the background until the
-// lease ends. The caller's context ending does not stop it.
-func (c *Client) settle(ctx context.Context, s recordstore.Settlement, until time.Time) (recordstore.Record, error) {
-	ctx = context.WithoutCancel(ctx)
-	var err error
-	for range 2 {
-		var now recordstore.Record
-		now, err = c.settleOnce(ctx, s)
-		if err == nil || errors.Is(err, recordstore.ErrNotHeld) {
-			return now, err
-		}
-	}
-	c.work.Go(func() { c.settleLater(ctx, s, until) })
-	return recordstore.Record{}, err
-}
-
-func (c *Client) settleOnce(ctx context.Context, s recordstore.Settlement) (recordstore.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.SettleTimeout)
-	defer cancel()
-	return c.ledger.Settle(ctx, s)
-}
-
-func (c *Client) settleLater(ctx context.Context, s recordstore.Settlement, until time.Time) {
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	stop := context.AfterFunc(c.cut, cancel)
-	defer stop()
-	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-		if _, err := c.settleOnce(ctx, s); err == nil || errors.Is(err, recordstore.ErrNotHeld) {
-			return
-		}
-	}
-}
-
-func (c *Client) report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.SettleTimeout)
-	defer cancel()
-	return c.ledger.Report(ctx, id, r)
-}
-
-// reply is the provider's answer to an applied effect, or behind a refusal.
-func (j judged) reply(o *order, rec recordstore.Record) *Reply {
-	r := &Reply{
-		Command: o.Command, Operation: o.Operation,
-		Label: j.Label, Evidence: j.Evidence, Origin: FromProvider, Outcome: j.Outcome,
-		ExternalRef: j.ExternalRef, ObjectStatus: j.ObjectStatus, RequestID: j.RequestID,
-		Deliveries: rec.Deliveries + j.deliveries,
-	}
-	if j.Answer != nil {
-		r.StatusCode, r.Header, r.Body = j.Answer.Status, j.Answer.Header, j.Answer.Body
-	}
-	return r
-}
-
-// failure is the error of a judgement that is no success.
-func (j judged) failure(o *order, rec recordstore.Record) *Error {
-	e := &Error{
-		Code: cmp.Or(j.Code, ErrUncertain), Effect: EffectNone, Sent: j.deliveries > 0,
-		ProviderCode: j.ProviderCode, RequestID: j.RequestID, RetryAfter: j.RetryAfter, Err: j.Err,
-	}
-	switch j.state {
-	case recordstore.ManualReview:
-		e.Effect = EffectUnknown
-	case recordstore.Uncertain:
-		if e.Err == nil && j.Code != "" && j.Code != ErrUncertain {
-			e.Err = j.Code // a None that proves nothing of an earlier delivery
-		}
-		e.Code, e.Effect = ErrUncertain, EffectUnknown
-	}
-	if j.Answer != nil {
-		e.Answer = j.reply(o, rec)
-	}
-	return e
+	return nil
 }

@@ -252,3 +252,22 @@ func TestStaleEffectIsHandedInLater(t *testing.T) {
 		}
 	})
 }
+
+// What the ledger showed while a late refusal could not be handed in still counts.
+func TestLateRefusalBesideAReviewWithoutALedger(t *testing.T) {
+	store := memory.New(nil)
+	ledger := &counting{Store: store}
+	a := &scripted{}
+	c := client(t, a, ledger, nil)
+	call := pay("c1", "pay.stored")
+	a.answer = func(context.Context, int, *outbound.Delivery) []outbound.Verdict {
+		rec := recordOf(t, c, ledger, call)
+		rec.Holder, rec.Fence, rec.State = "another", 2, recordstore.ManualReview
+		store.Seed(rec)
+		ledger.cut("Report")
+		return []outbound.Verdict{declined}
+	}
+	_, err := c.Do(t.Context(), call)
+	wantError(t, err, outbound.ErrManualReview, outbound.EffectUnknown, true)
+	ledger.cut()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 // Shadow records and reports a call that package dropin sends by itself, with
@@ -12,36 +13,50 @@ import (
 // recordstore.Foreign: later calls replay it or look it up, and never resend it.
 // Metrics and log lines tell what Do would have prevented.
 func (c *Client) Shadow(ctx context.Context, call Call, send func(context.Context) Verdict) {
-	o, claimed, held := c.shadowClaim(ctx, call)
-	v := send(ctx)
-	if !held {
+	if !c.enter() {
+		send(ctx)
 		return
 	}
-	j := fold(o.row.Operation, claimed.Record.Doubt, []Verdict{v})
-	s := recordstore.Settlement{
-		ID: claimed.Record.ID, Holder: claimed.Record.Holder, Fence: claimed.Record.Fence,
-		Result: c.result(o, claimed.Record, j),
-	}
-	if _, err := c.settle(ctx, s, o.begun.Add(c.opts.Lease)); err != nil {
-		c.tel.unrecorded(ctx, o, err)
+	defer c.work.Done()
+	o, rec, held := c.shadowClaim(ctx, call)
+	v := send(ctx)
+	if held {
+		c.settle(ctx, o, rec, shadowed(o.row.Operation, rec, v))
 	}
 }
 
-func (c *Client) shadowClaim(ctx context.Context, call Call) (o *order, claimed recordstore.Claimed, held bool) {
+// shadowed judges an answer to a key that its SDK made. Another call of the
+// command has another key, so that under doubt no refusal is final. An unknown
+// delivery under a record of Do's is nobody's but a person's to resolve: Do's own
+// key would execute it again.
+func shadowed(op replaysemantics.Operation, rec recordstore.Record, v Verdict) judged {
+	op.Failures = replaysemantics.RunAgain
+	if rec.Doubt && v.Effect == EffectNone {
+		v.Evidence = ""
+	}
+	j := fold(op, rec.Doubt, []Verdict{v})
+	j.lasting = false
+	if j.Effect == EffectUnknown && rec.Derivation != recordstore.Foreign {
+		j.state = recordstore.ManualReview
+	}
+	return j
+}
+
+func (c *Client) shadowClaim(ctx context.Context, call Call) (o *order, rec recordstore.Record, held bool) {
 	o, err := c.prepare(call)
 	if err == nil {
 		err = c.attach(ctx)
 	}
 	if err != nil {
 		c.tel.shadowed(ctx, call, string(err.Code), err)
-		return nil, claimed, false
+		return nil, rec, false
 	}
 	o.claim.Derivation, o.claim.Window = recordstore.Foreign, 0
 	claimed, failed := c.claim(ctx, o)
 	if failed != nil {
 		c.tel.shadowed(ctx, call, string(ErrStore), failed)
-		return o, claimed, false
+		return o, rec, false
 	}
 	c.tel.shadowed(ctx, call, string(claimed.Decision), nil)
-	return o, claimed, claimed.Decision == recordstore.Send || claimed.Decision == recordstore.Lookup
+	return o, claimed.Record, claimed.Decision == recordstore.Send || claimed.Decision == recordstore.Lookup
 }

@@ -27,31 +27,34 @@ type Telemetry struct {
 	Logger         *slog.Logger         // Defaults to none.
 }
 
-// telemetry holds what is counted. Every counter carries samekey.provider and
-// samekey.operation.
+// telemetry holds what is counted. Every metric carries samekey.provider and
+// samekey.operation; all attributes come from short lists.
 type telemetry struct {
-	provider string
-	tracer   trace.Tracer
-	log      *slog.Logger
+	provider   string
+	operations map[string]row
+	tracer     trace.Tracer
+	log        *slog.Logger
 
-	calls        metric.Int64Counter     // samekey.result
-	duration     metric.Float64Histogram // samekey.result
-	deliveries   metric.Int64Counter     // samekey.delivery: first, resend, hidden
-	leases       metric.Int64Counter     // samekey.lease: expired (taken over from another), lost (taken over from us)
-	notRecorded  metric.Int64Counter
-	contradict   metric.Int64Counter
-	commandReuse metric.Int64Counter
-	shadow       metric.Int64Counter // samekey.result
-	reconciles   metric.Int64Counter // samekey.how
-	reviews      metric.Int64Counter
+	calls      metric.Int64Counter     // samekey.result, samekey.origin, samekey.label
+	duration   metric.Float64Histogram // samekey.result
+	deliveries metric.Int64Counter     // samekey.delivery
+	blocked    metric.Int64Counter
+	leases     metric.Int64Counter // samekey.lease
+	doubts     metric.Int64Counter
+	reconciles metric.Int64Counter // samekey.how, samekey.evidence
+	reviews    metric.Int64Counter
+	untold     metric.Int64Counter
+	clashes    metric.Int64Counter
+	reuses     metric.Int64Counter
+	shadows    metric.Int64Counter // samekey.result
 
-	uncertain metric.Int64Gauge // by provider, as the next three
+	uncertain metric.Int64Gauge // By provider, as the next three.
 	inReview  metric.Int64Gauge
 	due       metric.Int64Gauge
 	oldest    metric.Float64Gauge
 }
 
-func newTelemetry(o Telemetry, provider string) (*telemetry, error) {
+func newTelemetry(o Telemetry, provider string, operations map[string]row) (*telemetry, error) {
 	if o.TracerProvider == nil {
 		o.TracerProvider = otel.GetTracerProvider()
 	}
@@ -61,57 +64,86 @@ func newTelemetry(o Telemetry, provider string) (*telemetry, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &telemetry{provider: provider, tracer: o.TracerProvider.Tracer(ScopeName), log: o.Logger}
+	t := &telemetry{provider: provider, operations: operations, tracer: o.TracerProvider.Tracer(ScopeName), log: o.Logger}
 	meter := o.MeterProvider.Meter(ScopeName)
-	var errs [14]error
-	counter := func(i int, name, unit, what string) (c metric.Int64Counter) {
-		c, errs[i] = meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
-		return c
+	var errs []error
+	for _, c := range []struct {
+		counter          *metric.Int64Counter
+		name, unit, what string
+	}{
+		{&t.calls, "samekey.calls", "{call}", "Calls by result (new_execution, provider_replay, latest_status, ledger_replay, or the error's code), and by the answer's origin and label where there is one."},
+		{&t.deliveries, "samekey.deliveries", "{request}", "Requests that may have reached the wire: first, resend with the same key, or hidden (sent again by net/http itself)."},
+		{&t.blocked, "samekey.blocked", "{call}", "Calls that met the same command on its way elsewhere, whether they then waited or not."},
+		{&t.leases, "samekey.leases", "{lease}", "Leases that ended before their call: expired ones taken over here, own ones lost to others."},
+		{&t.doubts, "samekey.became_uncertain", "{command}", "Commands whose effect became unknown."},
+		{&t.reconciles, "samekey.reconciled", "{command}", "Commands whose effect was unknown and is known now, by how (call, lookup, resend, webhook) and by what showed it."},
+		{&t.reviews, "samekey.reviews", "{command}", "Commands that were sent to manual review."},
+		{&t.untold, "samekey.unrecorded", "{answer}", "Answers that the ledger could not be told at once."},
+		{&t.clashes, "samekey.contradicted", "{fact}", "Facts that contradict what the ledger held."},
+		{&t.reuses, "samekey.command.reused", "{call}", "Second requests of an operation that had already succeeded under one context."},
+		{&t.shadows, "samekey.shadow", "{call}", "Calls in shadow mode by what the ledger would have decided."},
+	} {
+		var err error
+		*c.counter, err = meter.Int64Counter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.what))
+		errs = append(errs, err)
 	}
-	t.calls = counter(0, "samekey.calls", "{call}", "Calls by result: new_execution, provider_replay, latest_status, ledger_replay, or the error's code.")
-	t.deliveries = counter(1, "samekey.deliveries", "{request}", "Requests that may have reached the wire: first, resend with the same key, or hidden (sent again by net/http itself).")
-	t.leases = counter(2, "samekey.leases", "{lease}", "Leases that ended before their call: expired ones taken over here, own ones lost to others.")
-	t.notRecorded = counter(3, "samekey.unrecorded", "{answer}", "Answers that the ledger could not be told at once.")
-	t.contradict = counter(4, "samekey.contradicted", "{fact}", "Facts that contradict what the ledger held as settled.")
-	t.commandReuse = counter(5, "samekey.command.reused", "{call}", "Second requests of an operation that had already succeeded under one context.")
-	t.shadow = counter(6, "samekey.shadow", "{call}", "Calls in shadow mode by what the ledger would have decided.")
-	t.reconciles = counter(8, "samekey.reconciled", "{record}", "Unknown outcomes found out, by how: lookup, resend, webhook, verdict.")
-	t.reviews = counter(9, "samekey.reviews", "{record}", "Records sent to manual review.")
-	gauge := func(i int, name, what string) (g metric.Int64Gauge) {
-		g, errs[i] = meter.Int64Gauge(name, metric.WithUnit("{record}"), metric.WithDescription(what))
-		return g
+	for _, g := range []struct {
+		gauge      *metric.Int64Gauge
+		name, what string
+	}{
+		{&t.uncertain, "samekey.uncertain", "Records whose effect is not known."},
+		{&t.inReview, "samekey.review", "Records that wait for a person."},
+		{&t.due, "samekey.due", "Records that wait for the reconciler."},
+	} {
+		var err error
+		*g.gauge, err = meter.Int64Gauge(g.name, metric.WithUnit("{record}"), metric.WithDescription(g.what))
+		errs = append(errs, err)
 	}
-	t.uncertain = gauge(10, "samekey.uncertain", "Records whose effect is not known.")
-	t.inReview = gauge(11, "samekey.review", "Records that wait for a person.")
-	t.due = gauge(12, "samekey.due", "Records that wait for the reconciler.")
-	t.oldest, errs[13] = meter.Float64Gauge("samekey.uncertain.age.p95", metric.WithUnit("s"), metric.WithDescription("Age of records whose effect is not known, 95th percentile."))
-	t.duration, errs[7] = meter.Float64Histogram("samekey.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls by result."))
-	return t, errors.Join(errs[:]...)
+	var err1, err2 error
+	t.oldest, err1 = meter.Float64Gauge("samekey.uncertain.age.p95", metric.WithUnit("s"), metric.WithDescription("Age of records whose effect is not known, 95th percentile."))
+	t.duration, err2 = meter.Float64Histogram("samekey.call.duration", metric.WithUnit("s"), metric.WithDescription("Duration of calls by result."))
+	return t, errors.Join(append(errs, err1, err2)...)
 }
 
-// attrs are the attributes of a metric; kind and value may be "".
-func (t *telemetry) attrs(operation, kind, value string) metric.MeasurementOption {
-	a := []attribute.KeyValue{attribute.String("samekey.provider", t.provider), attribute.String("samekey.operation", operation)}
-	if kind != "" {
-		a = append(a, attribute.String(kind, value))
+// other stands for an operation that is not in the table, since a caller may have
+// written anything there. OpenTelemetry's conventions call such values so.
+const other = "_OTHER"
+
+func (t *telemetry) operation(name string) string {
+	if _, known := t.operations[name]; known {
+		return name
+	}
+	return other
+}
+
+// attrs are the attributes of a metric: pairs of names and values, of which those
+// without a value are left out.
+func (t *telemetry) attrs(operation string, pairs ...string) metric.MeasurementOption {
+	a := make([]attribute.KeyValue, 0, 5)
+	a = append(a, attribute.String("samekey.provider", t.provider), attribute.String("samekey.operation", t.operation(operation)))
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			a = append(a, attribute.String(pairs[i], pairs[i+1]))
+		}
 	}
 	return metric.WithAttributes(a...)
 }
 
 // observation is one call as it is seen from outside.
 type observation struct {
-	t    *telemetry
-	span trace.Span
-	from time.Time
-	call Call
+	t       *telemetry
+	span    trace.Span
+	from    time.Time
+	call    Call
+	blocked bool // It met the same command on its way elsewhere.
 }
 
 func (t *telemetry) begin(ctx context.Context, call Call) (context.Context, *observation) {
-	ctx, span := t.tracer.Start(ctx, t.provider+" "+cleanText(call.Operation), trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := t.tracer.Start(ctx, t.provider+" "+t.operation(call.Operation), trace.WithSpanKind(trace.SpanKindClient))
 	if span.IsRecording() {
 		span.SetAttributes(
 			attribute.String("samekey.provider", t.provider),
-			attribute.String("samekey.operation", cleanText(call.Operation)),
+			attribute.String("samekey.operation", t.operation(call.Operation)),
 			attribute.String("samekey.command.id", cleanText(call.Command.ID)))
 	}
 	return ctx, &observation{t: t, span: span, from: time.Now(), call: call}
@@ -123,6 +155,10 @@ func (o *observation) claimed(ctx context.Context, c recordstore.Claimed) {
 		o.span.AddEvent("claim", trace.WithAttributes(
 			attribute.String("samekey.decision", string(c.Decision)), attribute.Int64("samekey.fence", c.Record.Fence)))
 	}
+	if c.Decision == recordstore.InFlight && !o.blocked {
+		o.blocked = true
+		o.t.blocked.Add(ctx, 1, o.t.attrs(o.call.Operation))
+	}
 	held := c.Decision == recordstore.Send || c.Decision == recordstore.Lookup
 	if held && c.Record.TakenFrom == recordstore.Sending {
 		o.t.leases.Add(ctx, 1, o.t.attrs(o.call.Operation, "samekey.lease", "expired"))
@@ -133,17 +169,16 @@ func (o *observation) claimed(ctx context.Context, c recordstore.Claimed) {
 func (o *observation) end(ctx context.Context, r *Reply, err *Error) {
 	defer o.span.End()
 	result := resultOf(r, err)
-	operation := o.call.Operation
-	if err != nil && err.Code == ErrInvalid {
-		operation = "invalid" // it may be anything a caller wrote
-	}
-	with := o.t.attrs(operation, "samekey.result", result)
-	o.t.calls.Add(ctx, 1, with)
-	o.t.duration.Record(ctx, time.Since(o.from).Seconds(), with)
 	answer := r
 	if err != nil {
 		answer = err.Answer
 	}
+	var origin, label string
+	if answer != nil {
+		origin, label = string(answer.Origin), string(answer.Label)
+	}
+	o.t.calls.Add(ctx, 1, o.t.attrs(o.call.Operation, "samekey.result", result, "samekey.origin", origin, "samekey.label", label))
+	o.t.duration.Record(ctx, time.Since(o.from).Seconds(), o.t.attrs(o.call.Operation, "samekey.result", result))
 	if o.span.IsRecording() {
 		o.span.SetAttributes(attribute.String("samekey.result", result), attribute.String("samekey.effect", effectNow(err).String()))
 		if answer != nil {
@@ -201,7 +236,7 @@ func (t *telemetry) logCall(ctx context.Context, call Call, result string, answe
 			slog.String("external_ref", answer.ExternalRef), slog.String("request_id", answer.RequestID))
 	}
 	if err != nil {
-		a = append(a, slog.String("error", err.Error()))
+		a = append(a, slog.String("error", clean(err.Error(), 2000)))
 	}
 	t.log.Log(ctx, level, "samekey: call", a...)
 }
@@ -211,18 +246,20 @@ func (t *telemetry) who(call Call) []any {
 	return []any{slog.String("provider", t.provider), slog.String("operation", cleanText(call.Operation)), slog.String("command", cleanText(call.Command.ID))}
 }
 
+// delivered counts what went over the wire; doubt says that an earlier delivery
+// of the command is unanswered.
 func (t *telemetry) delivered(ctx context.Context, o *order, doubt bool, verdicts []Verdict) {
 	first, resent, hidden := 0, 0, 0
 	for _, v := range verdicts {
-		if v.Deliveries == 0 {
-			continue
-		}
-		if doubt || first > 0 {
+		switch n := v.deliveries(); {
+		case n == 0:
+		case doubt || first > 0:
 			resent++
-		} else {
+			hidden += n - 1
+		default:
 			first++
+			hidden += n - 1
 		}
-		hidden += v.Deliveries - 1
 	}
 	for kind, n := range map[string]int{"first": first, "resend": resent, "hidden": hidden} {
 		if n > 0 {
@@ -234,30 +271,66 @@ func (t *telemetry) delivered(ctx context.Context, o *order, doubt bool, verdict
 	}
 }
 
-func (t *telemetry) leaseLost(ctx context.Context, o *order) {
-	t.leases.Add(ctx, 1, t.attrs(o.Operation, "samekey.lease", "lost"))
-	t.log.WarnContext(ctx, "samekey: the lease was taken over while the call was on its way", t.who(o.Call)...)
+// settled counts what became of a claim: rec as it was claimed, j as it was
+// judged, end as the ledger has it.
+func (t *telemetry) settled(ctx context.Context, o *order, rec recordstore.Record, j judged, end settled) {
+	now := end.record
+	if end.lost && now.Fence != rec.Fence {
+		t.leases.Add(ctx, 1, t.attrs(o.Operation, "samekey.lease", "lost"))
+		t.log.WarnContext(ctx, "samekey: the lease was taken over while the call was on its way", t.who(o.Call)...)
+	}
+	clash := end.noted != "" && j.state != end.noted && j.state != recordstore.Uncertain
+	if end.lost {
+		clash = j.fact() && (clash || now.State != j.state && (now.State.Final() || now.State == recordstore.ManualReview))
+	}
+	if clash {
+		t.contradicted(ctx, o.Call)
+	}
+	moved := !end.lost || j.fact() && now.State != end.was
+	switch {
+	case !moved:
+	case now.State == recordstore.Uncertain && !rec.Doubt:
+		t.doubts.Add(ctx, 1, t.attrs(o.Operation))
+	case now.State == recordstore.ManualReview:
+		t.reviewed(ctx, o.Call)
+	case now.State.Final() && (rec.Doubt || end.was == recordstore.Uncertain):
+		how := "call"
+		if o.check != nil {
+			how = o.check.kind
+		}
+		t.reconciled(ctx, o.Call, how, now.Evidence)
+	}
+}
+
+func (t *telemetry) contradicted(ctx context.Context, call Call) {
+	t.clashes.Add(ctx, 1, t.attrs(call.Operation))
+	t.log.ErrorContext(ctx, "samekey: a fact contradicts the ledger", t.who(call)...)
+}
+
+func (t *telemetry) reviewed(ctx context.Context, call Call) {
+	t.reviews.Add(ctx, 1, t.attrs(call.Operation))
+	t.log.ErrorContext(ctx, "samekey: a record needs a person", t.who(call)...)
+}
+
+func (t *telemetry) reconciled(ctx context.Context, call Call, how, evidence string) {
+	t.reconciles.Add(ctx, 1, t.attrs(call.Operation, "samekey.how", how, "samekey.evidence", evidence))
+	t.log.InfoContext(ctx, "samekey: an unknown outcome was found out", append(t.who(call), slog.String("how", how), slog.String("evidence", evidence))...)
 }
 
 func (t *telemetry) unrecorded(ctx context.Context, o *order, err error) {
-	t.notRecorded.Add(ctx, 1, t.attrs(o.Operation, "", ""))
-	t.log.ErrorContext(ctx, "samekey: an answer could not be recorded yet", append(t.who(o.Call), slog.String("error", err.Error()))...)
-}
-
-func (t *telemetry) contradicted(ctx context.Context, o *order) {
-	t.contradict.Add(ctx, 1, t.attrs(o.Operation, "", ""))
-	t.log.ErrorContext(ctx, "samekey: a fact contradicts the ledger", t.who(o.Call)...)
+	t.untold.Add(ctx, 1, t.attrs(o.Operation))
+	t.log.ErrorContext(ctx, "samekey: an answer could not be recorded yet", append(t.who(o.Call), slog.String("error", clean(err.Error(), 2000)))...)
 }
 
 func (t *telemetry) reused(ctx context.Context, call Call) {
-	t.commandReuse.Add(ctx, 1, t.attrs(cleanText(call.Operation), "", ""))
+	t.reuses.Add(ctx, 1, t.attrs(call.Operation))
 	t.log.WarnContext(ctx, "samekey: one command was used for a second request of an operation that had succeeded: two intents need two commands", t.who(call)...)
 }
 
 func (t *telemetry) shadowed(ctx context.Context, call Call, result string, err error) {
-	t.shadow.Add(ctx, 1, t.attrs(cleanText(call.Operation), "samekey.result", result))
+	t.shadows.Add(ctx, 1, t.attrs(call.Operation, "samekey.result", result))
 	if err != nil {
-		t.log.WarnContext(ctx, "samekey: shadow", append(t.who(call), slog.String("result", result), slog.String("error", err.Error()))...)
+		t.log.WarnContext(ctx, "samekey: shadow", append(t.who(call), slog.String("result", result), slog.String("error", clean(err.Error(), 2000)))...)
 		return
 	}
 	t.log.InfoContext(ctx, "samekey: shadow", append(t.who(call), slog.String("result", result))...)
@@ -272,20 +345,11 @@ func (t *telemetry) backlog(ctx context.Context, b recordstore.Backlog) {
 	t.oldest.Record(ctx, b.UncertainP95.Seconds(), with)
 }
 
-func (t *telemetry) reconciled(ctx context.Context, rec recordstore.Record, how string) {
-	t.reconciles.Add(ctx, 1, t.attrs(rec.Operation, "samekey.how", how))
-	t.log.InfoContext(ctx, "samekey: an unknown outcome was found out", append(t.whose(rec), slog.String("how", how))...)
-}
-
-func (t *telemetry) reviewed(ctx context.Context, rec recordstore.Record) {
-	t.reviews.Add(ctx, 1, t.attrs(rec.Operation, "", ""))
-	t.log.ErrorContext(ctx, "samekey: a record needs a person", t.whose(rec)...)
-}
-
 func (t *telemetry) woken(ctx context.Context, rec recordstore.Record) {
-	t.log.InfoContext(ctx, "samekey: an event woke a record", t.whose(rec)...)
+	t.log.InfoContext(ctx, "samekey: an event woke a record", t.who(callOf(rec))...)
 }
 
-func (t *telemetry) whose(rec recordstore.Record) []any {
-	return t.who(Call{Operation: rec.Operation, Command: commandOf(rec)})
+// callOf is what telemetry needs to know of a record's call.
+func callOf(rec recordstore.Record) Call {
+	return Call{Operation: rec.Operation, Command: commandOf(rec)}
 }

@@ -6,8 +6,7 @@ import "time"
 // record is not settled, its time for replays is not over, or it holds none. An
 // unresolved record keeps its bodies, because they may be needed to find out.
 func Emptied(rec Record, now time.Time) (Record, bool) {
-	bodies := len(rec.Request) + len(rec.ResponseHeader) + len(rec.ResponseBody)
-	if !settled(rec.State) || !past(rec.ReplayUntil, now) || bodies == 0 {
+	if !settled(rec.State) || !past(rec.ReplayUntil, now) || !hasBodies(rec) {
 		return rec, false
 	}
 	return Erased(rec, now), true
@@ -23,34 +22,39 @@ func Erased(rec Record, now time.Time) Record {
 	return rec
 }
 
-// Purgeable reports whether rec may be deleted: it is settled, its evidence is
-// over, and it has a day that ended at least one day ago. Whoever deletes it first
-// raises the frontier of its class to rec.ID.Day, in a step that every later claim
-// sees. Its command is then Forgotten and can never be written anew; while the
-// record is there, it is found before the frontier is asked. As the frontier is
-// raised to days that are over only, it stays behind the commands of today,
-// whatever retention a client declared.
+// Purgeable reports whether rec may be deleted: it is settled, its bodies went
+// before, its evidence is over, and it has a day that ended at least one day ago.
+// Whoever deletes it first raises the frontier of its class to rec.ID.Day, in a step
+// that every later claim sees. Its command is then Forgotten and can never be
+// written anew; while the record is there, it is found before the frontier is
+// asked. As the frontier is raised to days that are over only, it stays behind the
+// commands of today, whatever retention a client declared.
 func Purgeable(rec Record, now time.Time) bool {
-	return settled(rec.State) && past(rec.EvidenceUntil, now) && rec.ID.Day > 0 && rec.ID.Day < dayOf(now)-1
+	return outlived(rec, now) && rec.ID.Day > 0 && rec.ID.Day < dayOf(now)-1
 }
 
-// Tombstone returns what stays of a settled record of day 0 whose evidence is
-// over, and false where it is not. Nothing tells such a command from a new one, so
-// that its record is never deleted: identity, fingerprint, state, outcome,
-// external reference, evidence and the code of a refusal stay; bodies and the
-// provider's words go. EvidenceUntil is zero in a tombstone.
+// Tombstone returns what stays of a settled record of day 0 whose bodies went and
+// whose evidence is over, and false where it is not such a one. Nothing tells such
+// a command from a new one, so that its record is never deleted: identity,
+// fingerprint, state, outcome, external reference, evidence and the code of a
+// refusal stay, the provider's words go. EvidenceUntil is zero in a tombstone.
 func Tombstone(rec Record, now time.Time) (Record, bool) {
-	if !settled(rec.State) || !past(rec.EvidenceUntil, now) || rec.ID.Day != 0 {
+	if !outlived(rec, now) || rec.ID.Day != 0 {
 		return rec, false
 	}
-	if len(rec.Request)+len(rec.ResponseHeader)+len(rec.ResponseBody) > 0 {
-		rec.BodyPurgedAt = now
-	}
-	rec.Request, rec.ResponseHeader, rec.ResponseBody = nil, nil, nil
 	rec.ObjectStatus, rec.RequestID = "", ""
 	rec.EvidenceUntil = time.Time{}
 	rec.Version++
 	return rec, true
+}
+
+// outlived reports whether nothing of rec is needed as evidence any more.
+func outlived(rec Record, now time.Time) bool {
+	return settled(rec.State) && !hasBodies(rec) && past(rec.EvidenceUntil, now)
+}
+
+func hasBodies(rec Record) bool {
+	return len(rec.Request)+len(rec.ResponseHeader)+len(rec.ResponseBody) > 0
 }
 
 // settled reports whether retention counts for a record in s. All others are

@@ -1,25 +1,15 @@
 package endtoend
 
 import (
-	"context"
-	"encoding/json"
-	"io"
 	"net/http"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/outbound/dropin"
 	"github.com/seed-6b5e302b/samekey/providers/paypal"
 	"github.com/seed-6b5e302b/samekey/providers/providertest"
 	"github.com/seed-6b5e302b/samekey/providers/stripe"
-	"github.com/seed-6b5e302b/samekey/recordstore"
-	"github.com/seed-6b5e302b/samekey/recordstore/memory"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
@@ -380,26 +370,4 @@ func TestC30_HiddenResend(t *testing.T) {
 		}
 		b.count("order.capture", 2, 3)
 	})
-}
-
-// keyOf is the raw key that was sent, wherever the provider wants it.
-func keyOf(s sent) string {
-	for _, name := range []string{"Idempotency-Key", "Paypal-Request-Id"} {
-		if v := s.header.Get(name); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// rawKeys are all keys that went over the wire.
-func (w *wire) rawKeys() (keys []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, s := range w.sent {
-		if k := keyOf(s); k != "" && !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-	}
-	return keys
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -188,5 +189,30 @@ func (w *wire) to(method, path string) (list []sent) {
 	return list
 }
 
+// readable is a response's body.
+func readable(body string) io.ReadCloser { return io.NopCloser(strings.NewReader(body)) }
+
 // hashOf is how the fake notes a raw key.
 func hashOf(raw string) [32]byte { return sha256.Sum256([]byte(raw)) }
+
+// keyOf is the raw key that was sent, wherever the provider wants it.
+func keyOf(s sent) string {
+	for _, name := range []string{"Idempotency-Key", "Paypal-Request-Id"} {
+		if v := s.header.Get(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// rawKeys are all keys that went over the wire.
+func (w *wire) rawKeys() (keys []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sent {
+		if k := keyOf(s); k != "" && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}

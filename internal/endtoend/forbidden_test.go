@@ -1,6 +1,7 @@
 package endtoend
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -265,9 +266,13 @@ func oneReplayRule(t *testing.T) {
 	client := newClient(t, b.adapter().With(silent), b.store, &outbound.Options{Bodies: sealed(), Retry: outbound.Retry{MinWait: time.Millisecond}})
 	call := outbound.Call{Command: cmd("silent"), Operation: "silent.create", Message: outbound.Message{Method: http.MethodPost, Target: "/v1/silent"}}
 	b.wire.base = lost{}
+	_, err := client.Do(t.Context(), call)
+	wantError(t, err, outbound.ErrUncertain, outbound.EffectUnknown)
 	for range 3 {
 		_, err := client.Do(t.Context(), call)
-		wantError(t, err, outbound.ErrUncertain, outbound.EffectUnknown)
+		if e, ok := errors.AsType[*outbound.Error](err); !ok || e.Effect != outbound.EffectUnknown || e.Sent {
+			t.Errorf("called again: %v", err)
+		}
 	}
 	if n := len(b.wire.to(http.MethodPost, "/v1/silent")); n != 1 {
 		t.Errorf("an operation of which nothing is known was sent %d times", n)

@@ -29,6 +29,7 @@ import (
 // anywhere: in no log line, span, metric, error, panic or output. Its ledger's
 // files hold no body, no raw key, and of a card number nothing in any form.
 func TestSecretsStayInside(t *testing.T) {
+	t.Parallel()
 	for name, found := range huntEverywhere(t, false) {
 		for place, kinds := range found {
 			if len(kinds) > 0 {
@@ -40,6 +41,7 @@ func TestSecretsStayInside(t *testing.T) {
 
 // The hunt finds what is planted in each of the places.
 func TestTheHuntFindsWhatIsPlanted(t *testing.T) {
+	t.Parallel()
 	for name, found := range huntEverywhere(t, true) {
 		if len(found) != 8 {
 			t.Errorf("%s: %d places were searched: %v", name, len(found), slices.Sorted(maps.Keys(found)))
@@ -62,37 +64,39 @@ func TestTheHuntFindsWhatIsPlanted(t *testing.T) {
 // of secrets were found in which place.
 func huntEverywhere(t *testing.T, plant bool) map[string]map[string][]string {
 	t.Helper()
-	all := map[string]map[string][]string{}
-
-	j := job{Kind: "hunt", Folder: t.TempDir(), Plant: plant}
-	j.SQLite = filepath.Join(j.Folder, "ledger.db")
-	all["sqlite"] = j.findings(t, func() []byte {
-		var files []byte
-		for _, end := range []string{"", "-wal", "-shm"} {
-			b, err := os.ReadFile(j.SQLite + end)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, b...)
-		}
-		return files
-	})
-
+	file := job{Kind: "hunt", Folder: t.TempDir(), Plant: plant}
+	file.SQLite = filepath.Join(file.Folder, "ledger.db")
 	dsn := pgtest.DSN(t)
 	pool := pgtest.Open(t, dsn)
 	if err := postgres.Migrate(t.Context(), pool, nil); err != nil {
 		t.Fatal(err)
 	}
-	j = job{Kind: "hunt", Folder: t.TempDir(), Plant: plant, Postgres: dsn}
-	all["postgres"] = j.findings(t, func() []byte { return dump(t, pool) })
+	server := job{Kind: "hunt", Folder: t.TempDir(), Plant: plant, Postgres: dsn}
+	one, two := file.start(t), server.start(t)
+	all := map[string]map[string][]string{
+		"sqlite":   file.findings(t, one, func() []byte { return filesOf(t, file.SQLite) }),
+		"postgres": server.findings(t, two, func() []byte { return dump(t, pool) }),
+	}
 	noCardBodies(t, pool)
 	return all
 }
 
-// findings runs the hunt and searches what came of it.
-func (j job) findings(t *testing.T, ledger func() []byte) map[string][]string {
+// filesOf is a SQLite ledger as its process left it.
+func filesOf(t *testing.T, path string) (all []byte) {
 	t.Helper()
-	child := j.start(t)
+	for _, end := range []string{"", "-wal", "-shm"} {
+		b, err := os.ReadFile(path + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+	}
+	return all
+}
+
+// findings searches what came of a hunt.
+func (j job) findings(t *testing.T, child *process, ledger func() []byte) map[string][]string {
+	t.Helper()
 	output := child.output(t)
 	text, err := os.ReadFile(filepath.Join(j.Folder, "secrets.json"))
 	if err != nil {

@@ -2,6 +2,7 @@ package httpadapter
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 // wire is what one RoundTrip taught. The answer's body is whole, or err says
@@ -134,6 +136,28 @@ func answerOf(status int, header http.Header, body []byte, key keyderive.Key) *o
 		}
 	}
 	return answer
+}
+
+// conceal drops the provider's words that repeat the key or a credential of r:
+// they are logged, and stored in clear.
+func (a *Adapter) conceal(v *outbound.Verdict, op rs.Operation, r *http.Request) {
+	var secrets []string
+	for _, place := range op.Keys {
+		if place.Kind == rs.InHeader {
+			secrets = append(secrets, r.Header.Values(place.Name)...)
+		}
+	}
+	for _, name := range a.cfg.Credentials {
+		for _, value := range r.Header.Values(name) {
+			_, token, _ := strings.Cut(value, " ") // behind the scheme
+			secrets = append(secrets, cmp.Or(token, value))
+		}
+	}
+	for _, word := range []*string{&v.ProviderCode, &v.ExternalRef, &v.ObjectStatus, &v.RequestID} {
+		if slices.ContainsFunc(secrets, func(s string) bool { return len(s) >= 8 && strings.Contains(*word, s) }) {
+			*word = ""
+		}
+	}
 }
 
 // newRequest makes one request. GetBody stays unset, which would allow net/http

@@ -124,6 +124,7 @@ func (a *Adapter) Relay(op rs.Operation, r *http.Request, body []byte, limit int
 	if v.Answer != nil {
 		v.Answer = answerOf(v.Answer.Status, w.header, v.Answer.Body, keyderive.Key{})
 	}
+	a.conceal(&v, op, r)
 	return resp, v, nil
 }
 

@@ -159,7 +159,7 @@ func (s *sending) attempt(ctx context.Context) (wire, *http.Request) {
 		}
 	}
 	w := s.a.exchange(rt, r, s.limit())
-	s.judge(w)
+	s.judge(w, r)
 	return w, r
 }
 
@@ -193,11 +193,12 @@ func (s *sending) refuse(code outbound.Code, again bool, err error) {
 }
 
 // judge makes a verdict of what the wire taught.
-func (s *sending) judge(w wire) {
+func (s *sending) judge(w wire, r *http.Request) {
 	v := s.a.judge(w, &Exchange{Operation: s.d.Operation, Resend: s.doubt, Status: w.status, Header: w.header, Body: w.body})
 	if v.Answer != nil {
 		v.Answer = answerOf(v.Answer.Status, w.header, v.Answer.Body, s.d.Key)
 	}
+	s.a.conceal(&v, s.d.Operation, r)
 	s.add(v)
 }
 

@@ -17,6 +17,7 @@ type object struct {
 	Amount    Money  `json:"amount"`
 	CustomID  string `json:"custom_id"`
 	InvoiceID string `json:"invoice_id"`
+	Payee     payee  `json:"payee"`
 	Href      string `json:"href"` // of an invoice that is answered as a link
 	Links     []struct {
 		Href string `json:"href"`
@@ -36,6 +37,11 @@ type object struct {
 	Detail invoiceDetail `json:"detail"` // of an invoice
 
 	raw json.RawMessage
+}
+
+// payee is whose account a payment goes to.
+type payee struct {
+	MerchantID string `json:"merchant_id"`
 }
 
 // invoiceDetail is what an invoice says of itself.
@@ -69,9 +75,7 @@ type order struct {
 	Status        string `json:"status"`
 	PurchaseUnits []struct {
 		CustomID string `json:"custom_id"`
-		Payee    struct {
-			MerchantID string `json:"merchant_id"`
-		} `json:"payee"`
+		Payee    payee  `json:"payee"`
 		Payments struct {
 			Authorizations []object `json:"authorizations"`
 			Captures       []object `json:"captures"`

@@ -1,6 +1,7 @@
 package paypal_test
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 	"github.com/seed-6b5e302b/samekey/providers/paypal"
 	"github.com/seed-6b5e302b/samekey/providers/providertest"
 	"github.com/seed-6b5e302b/samekey/recordstore/memory"
@@ -18,22 +20,27 @@ import (
 // world is a client, its ledger in memory and the fake PayPal, on one clock.
 type world struct {
 	*testing.T
-	fake   *providertest.Fake
-	client *outbound.Client
+	fake    *providertest.Fake
+	client  *outbound.Client
+	adapter *httpadapter.Adapter
 }
+
+// merchant is the fake's own account.
+const merchant = "FAKEMERCHANT1"
 
 func inWorld(t *testing.T, cfg paypal.Config, test func(w world)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := providertest.PayPal(t, &providertest.Options{InMemory: true})
-		cfg.Account, cfg.ClientID, cfg.Secret = "M1", "id", "secret"
+		cfg.Account, cfg.ClientID, cfg.Secret = cmp.Or(cfg.Account, merchant), "id", "secret"
 		cfg.BaseURL, cfg.Transport = fake.URL, fake.Transport()
-		client, err := outbound.New(paypal.New(cfg), memory.New(nil), nil)
+		adapter := paypal.New(cfg)
+		client, err := outbound.New(adapter, memory.New(nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(world{t, fake, client})
+		test(world{t, fake, client, adapter})
 	})
 }
 

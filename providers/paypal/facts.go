@@ -82,8 +82,8 @@ func accountTold() rs.Fact {
 	return doc(identityPage, "payer_id is the account of the token, told to apps with the scope paypalattributes")
 }
 
-// payee is the fact by which a look-up learns whose order it read.
-func payee() rs.Fact {
+// payeeTold is the fact by which a look-up learns whose order it read.
+func payeeTold() rs.Fact {
 	return spec(ordersSpec, "each purchase unit of an order names its payee's merchant_id")
 }
 

@@ -99,13 +99,22 @@ func (s search) read(ctx context.Context, path string, query url.Values, into an
 		return nil, fmt.Errorf("paypal: the look-up failed: %w", err)
 	}
 	if x.Status != http.StatusOK {
-		return nil, fmt.Errorf("paypal: the look-up was answered %d", x.Status)
+		return nil, answered(x.Status)
 	}
 	if err := decode(x.Body, into); err != nil {
 		return nil, errUnreadable
 	}
 	return x, nil
 }
+
+// answered is the status of a look-up that was not answered with what it asked
+// for.
+type answered int
+
+func (a answered) Error() string { return fmt.Sprintf("paypal: the look-up was answered %d", int(a)) }
+
+// overloaded reports whether PayPal wants to be asked less.
+func (a answered) overloaded() bool { return a == http.StatusTooManyRequests || a >= 500 }
 
 // found is a finding of what r says, with body as its answer.
 func found(x *httpadapter.Exchange, e rs.Evidence, r result, body []byte) outbound.Finding {

@@ -2,6 +2,7 @@ package paypal
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -16,25 +17,28 @@ const maxShared = 16 << 20
 // FindAll looks several effects of one operation and account up. What the
 // look-ups have in common is read once: the order of several payments, the
 // subscriptions of a plan, the account's transactions. One that fails is
-// unknown; that all of them fail is an error.
+// unknown, and so are those after it where PayPal wants to be asked less. An
+// error is returned if nothing was found out.
 func (codec) FindAll(ctx context.Context, get httpadapter.Get, ls []*outbound.Lookup) ([]outbound.Finding, error) {
 	findings := make([]outbound.Finding, len(ls))
-	searches := together(shared(get), ls)
 	var failure error
-	failed := 0
-	for i, s := range searches {
+	known := false
+	for i, s := range together(shared(get), ls) {
 		f, err := s.find(ctx)
-		if err != nil {
-			failure = err
-			failed++
+		if err == nil {
+			findings[i] = f
+			known = known || f != outbound.Finding{}
 			continue
 		}
-		findings[i] = f
+		failure = err
+		if status, ok := errors.AsType[answered](err); ok && status.overloaded() || ctx.Err() != nil {
+			break
+		}
 	}
-	if failed > 0 && failed == len(ls) {
-		return nil, failure
+	if known {
+		return findings, nil
 	}
-	return findings, nil
+	return findings, failure
 }
 
 // together makes searches that list one period, so that their lists are the

@@ -40,14 +40,14 @@ var (
 		Keys: requestID(), KeyMax: 108, Window: 6 * time.Hour, Resend: rs.Latest,
 		Sensitive: cardFields("/payment_source"), Codes: cardCodes("/payment_source"),
 		Lookup: "GET the order: its state, and its authorizations; absent where the account's order is not completed and shows none",
-		Facts:  keyed(ordersSpec, "6 hours", spec(ordersSpec, "201 is new, 200 an earlier run"), payee()),
+		Facts:  keyed(ordersSpec, "6 hours", spec(ordersSpec, "201 is new, 200 an earlier run"), payeeTold()),
 	}
 	orderCapture = rs.Operation{
 		Name: "order.capture", Method: http.MethodPost, Path: "/v2/checkout/orders/{id}/capture",
 		Keys: requestID(), KeyMax: 108, Window: 6 * time.Hour, Resend: rs.Latest,
 		Sensitive: cardFields("/payment_source"), Codes: cardCodes("/payment_source"),
 		Lookup: "GET the order: its state, and its captures; absent where the account's order is not completed and shows none",
-		Facts:  keyed(ordersSpec, "6 hours", spec(ordersSpec, "201 is new, 200 an earlier run, 202 and 207 pending"), payee()),
+		Facts:  keyed(ordersSpec, "6 hours", spec(ordersSpec, "201 is new, 200 an earlier run, 202 and 207 pending"), payeeTold()),
 	}
 	orderPatch = rs.Operation{
 		Name: "order.patch", Class: rs.Object, Method: http.MethodPatch, Path: "/v2/checkout/orders/{id}",
@@ -74,7 +74,7 @@ var (
 		Keys: requestID(), KeyMax: 10000, Window: paymentsWindow, Resend: rs.Latest,
 		Horizon: searchHorizon,
 		Lookup:  "GET the authorization, and its order's captures: a full capture by its state, a partial one by the mark in invoice_id, where Config.MarkInvoices is set; where it names no order, that mark by Transaction Search; absent where the account's order shows no capture of it, or all of them under other invoice ids than the mark",
-		Facts: keyed(paymentsSpec, "45 days", append(searched(), payee(),
+		Facts: keyed(paymentsSpec, "45 days", append(searched(), payeeTold(),
 			spec(paymentsSpec, "201 is new, 200 an earlier run"),
 			doc(idempotencyPage, "the guide's example answers a resend with 201: 201 on a resend proves no new execution"),
 			spec(paymentsSpec, "the request takes invoice_id and no custom_id"))...),
@@ -89,7 +89,7 @@ var (
 		Name: "authorization.void", Method: http.MethodPost, Path: "/v2/payments/authorizations/{id}/void",
 		Keys: requestID(), KeyMax: 10000, Window: paymentsWindow, Resend: rs.Latest,
 		Lookup: "GET the authorization: VOIDED; absent where it is still open, and its order the account's",
-		Facts:  keyed(paymentsSpec, "45 days", payee(), spec(paymentsSpec, "204, or 200 with Prefer: return=representation; no replay signal")),
+		Facts:  keyed(paymentsSpec, "45 days", payeeTold(), spec(paymentsSpec, "204, or 200 with Prefer: return=representation; no replay signal")),
 	}
 	captureRefund = rs.Operation{
 		Name: "capture.refund", Method: http.MethodPost, Path: "/v2/payments/captures/{id}/refund",
@@ -98,7 +98,7 @@ var (
 		Horizon:              searchHorizon,
 		ConclusiveEventTypes: []string{eventRefunded},
 		Lookup:               "GET the capture, and its order's refunds: a full refund by its state, a partial one by the mark in custom_id; where it names no order, by Transaction Search; absent where none of the account's is ours",
-		Facts: keyed(paymentsSpec, "45 days", append(searched(), payee(),
+		Facts: keyed(paymentsSpec, "45 days", append(searched(), payeeTold(),
 			doc(webhooksPage, "PAYMENT.CAPTURE.REFUNDED holds the refund, with its custom_id"),
 			spec(paymentsSpec, "201 is new, 200 an earlier run"),
 			doc(paymentsPage, "an empty body refunds what remains of the capture when it is processed"),

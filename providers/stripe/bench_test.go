@@ -34,7 +34,9 @@ func run(t *testing.T, change func(*stripe.Config, *outbound.Options), test func
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{T: t, fake: providertest.Stripe(t, &providertest.Options{InMemory: true})}
+		b := &bench{T: t, fake: providertest.Stripe(t, &providertest.Options{
+			InMemory: true, Stripe: providertest.StripeSettings{Account: account},
+		})}
 		b.wire = &wire{base: b.fake.Transport()}
 		cfg := stripe.Config{Account: account, SecretKey: "sk_test_bench", Test: true, BaseURL: b.fake.URL, Transport: b.wire}
 		opts := &outbound.Options{}

@@ -14,6 +14,7 @@ const (
 	pageErrorCodes  = "https://docs.stripe.com/error-codes"
 	pageRateLimits  = "https://docs.stripe.com/rate-limits"
 	pageMetadata    = "https://docs.stripe.com/metadata"
+	pageSearch      = "https://docs.stripe.com/search#data-freshness"
 	pageV2          = "https://docs.stripe.com/api-v2-overview"
 	pageAPI         = "https://docs.stripe.com/api"
 )
@@ -73,5 +74,6 @@ func (r row) facts() []rs.Fact {
 	if strings.HasPrefix(r.again, guarded) {
 		source = pageErrorCodes
 	}
-	return append(facts, documented("a resend that no key stops any more: "+r.again, source))
+	facts = append(facts, documented("a resend that no key stops any more: "+r.again, source))
+	return append(facts, r.lookupFacts()...)
 }

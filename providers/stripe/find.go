@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,195 +15,141 @@ import (
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
+// Bounds of look-ups.
 const (
 	clockSkew = 5 * time.Minute // between the ledger's clock and Stripe's
+	lateness  = time.Hour       // how long after the last possible delivery it may be applied; no horizon is longer
 	pageSize  = 100
-	maxPages  = 10 // a list that is longer is not searched to its end: unknown
+	maxPages  = 10  // of a list for one look-up; what is longer is not searched to its end
+	allPages  = 100 // of a list that answers many
 )
 
-// search is one look-up. It finds by the id that an earlier answer told, by our
-// mark, or by a state that is the operation's own goal. What it does not find it
-// does not know: it never proves that something is absent.
+// batch is a set of look-ups of one operation and account.
+type batch struct {
+	get      httpadapter.Get
+	owners   *owners
+	op       rs.Operation
+	searches []*search
+	objected error // Stripe limits the rate or fails: nothing more is asked
+}
+
+// search is one look-up and what it taught so far. It finds by the id that an
+// earlier answer told, by our mark, by the key in an event, or by a state that
+// is the operation's own goal. What it cannot prove it does not know.
 type search struct {
-	get httpadapter.Get
 	*outbound.Lookup
+	form    url.Values // Of the frozen message; empty if it is not known any more.
+	finding outbound.Finding
+	err     error
+	rival   bool // An object was listed that may be ours and lost the mark.
 }
 
 // Find looks an effect up. A look-up that is refused or fails is an error.
-func (codec) Find(ctx context.Context, get httpadapter.Get, l *outbound.Lookup) (outbound.Finding, error) {
-	s := search{get, l}
-	switch {
-	case l.ExternalRef != "":
-		return s.byReference(ctx)
-	case s.creates():
-		return s.inList(ctx)
+func (c codec) Find(ctx context.Context, get httpadapter.Get, l *outbound.Lookup) (outbound.Finding, error) {
+	b := c.lookUp(ctx, get, []*outbound.Lookup{l})
+	if s := b.searches[0]; s.open() {
+		return outbound.Finding{}, s.err
 	}
-	return s.byState(ctx)
+	return b.searches[0].finding, nil
+}
+
+// FindAll looks up many effects of one operation and account, by one list where
+// there is one. It fails if nothing was found out and a look-up failed.
+func (c codec) FindAll(ctx context.Context, get httpadapter.Get, ls []*outbound.Lookup) ([]outbound.Finding, error) {
+	if len(ls) == 0 {
+		return nil, nil
+	}
+	findings := make([]outbound.Finding, len(ls))
+	var failed error
+	for i, s := range c.lookUp(ctx, get, ls).searches {
+		switch {
+		case !s.open():
+			findings[i] = s.finding
+		case failed == nil:
+			failed = s.err
+		}
+	}
+	for _, f := range findings {
+		if f.Effect != outbound.EffectUnknown {
+			return findings, nil
+		}
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return findings, nil
+}
+
+// lookUp asks in the order that costs least: one object where its id is known,
+// one list where there are many look-ups, and events last.
+func (c codec) lookUp(ctx context.Context, get httpadapter.Get, ls []*outbound.Lookup) *batch {
+	b := &batch{get: get, owners: c.owners, op: ls[0].Operation}
+	for _, l := range ls {
+		s := &search{Lookup: l}
+		if form, err := url.ParseQuery(string(l.Message.Body)); err == nil && !isV2(b.op) {
+			s.form = form
+		}
+		b.searches = append(b.searches, s)
+	}
+	switch {
+	case !creates(b.op):
+		b.states(ctx)
+	case len(ls) == 1:
+		b.references(ctx)
+		b.lists(ctx)
+	default:
+		b.lists(ctx)
+		b.references(ctx)
+	}
+	b.events(ctx)
+	return b
 }
 
 // creates reports whether the operation makes an object of its own.
-func (s search) creates() bool {
-	return strings.HasSuffix(s.Operation.Name, ".create") || s.Operation.Name == "payout.reverse"
+func creates(op rs.Operation) bool {
+	return strings.HasSuffix(op.Name, ".create") || op.Name == "payout.reverse"
 }
 
-// byReference reads the object that an earlier answer named.
-func (s search) byReference(ctx context.Context) (outbound.Finding, error) {
-	at := s.list()
-	if !s.creates() {
-		at, _, _ = strings.Cut(s.Operation.Path, "/{id}")
+// open reports whether nothing is known yet.
+func (s *search) open() bool { return s.finding.Effect == outbound.EffectUnknown }
+
+// each does f for the look-ups that are open, and notes its error.
+func (b *batch) each(f func(s *search) error) {
+	for _, s := range b.searches {
+		if !s.open() {
+			continue
+		}
+		if err := f(s); err != nil {
+			s.err = err
+		}
 	}
-	if at == "" {
-		return outbound.Finding{}, nil
-	}
-	x, err := s.read(ctx, at+"/"+url.PathEscape(s.ExternalRef), nil)
-	if err != nil {
-		return outbound.Finding{}, err
-	}
-	return s.found(x, x.Body, rs.ByLookup)
 }
 
-// goal says which states of an object prove that an operation was done, and
-// which final ones that it never was.
-type goal struct{ reached, missed []string }
-
-// goals are those of the operations whose object's state guards them. Source:
-// the life cycles at https://docs.stripe.com/api.
-var goals = map[string]goal{
-	"payment_intent.confirm":  {reached: []string{"succeeded", "requires_capture", "processing"}, missed: []string{"canceled"}},
-	"payment_intent.capture":  {reached: []string{"succeeded"}, missed: []string{"canceled"}},
-	"payment_intent.cancel":   {reached: []string{"canceled"}, missed: []string{"succeeded"}},
-	"setup_intent.confirm":    {reached: []string{"succeeded", "processing"}, missed: []string{"canceled"}},
-	"setup_intent.cancel":     {reached: []string{"canceled"}, missed: []string{"succeeded"}},
-	"checkout_session.expire": {reached: []string{"expired"}, missed: []string{"complete"}},
-	"subscription.cancel":     {reached: []string{"canceled"}, missed: []string{"incomplete_expired"}},
-	"invoice.finalize":        {reached: []string{"open", "paid"}},
-	"invoice.pay":             {reached: []string{"paid"}, missed: []string{"void"}},
-	"invoice.void":            {reached: []string{"void"}, missed: []string{"paid"}},
-	"payout.cancel":           {reached: []string{"canceled"}, missed: []string{"paid", "failed"}},
-}
-
-// byState reads the object that the operation works on.
-func (s search) byState(ctx context.Context) (outbound.Finding, error) {
-	at, ok := s.target()
-	if !ok {
-		return outbound.Finding{}, nil
-	}
-	x, err := s.read(ctx, at, nil)
-	if err != nil {
-		return outbound.Finding{}, err
-	}
-	var o object
-	if err := json.Unmarshal(x.Body, &o); err != nil {
-		return outbound.Finding{}, errUnreadable
-	}
-	g := goals[s.Operation.Name]
-	switch {
-	case o.carries(s.Operation, s.Mark):
-		return s.found(x, x.Body, rs.ByLookup)
-	case s.Operation.Name == "v2.account.close" && o.Closed:
-		return s.found(x, x.Body, rs.ByStateGuard)
-	case slices.Contains(g.reached, o.Status) && s.whole(o):
-		return s.found(x, x.Body, rs.ByStateGuard)
-	case slices.Contains(g.missed, o.Status):
-		return outbound.Finding{
-			Effect: outbound.EffectNone, Code: outbound.ErrRefused, Evidence: rs.ByStateGuard,
-			ExternalRef: o.ID, ObjectStatus: o.Status, ProviderCode: o.Status,
-			RequestID: x.Header.Get(headerRequestID), Answer: answerOf(x.Body),
-		}, nil
-	}
-	return outbound.Finding{}, nil
-}
-
-// whole reports whether the state alone can be the operation's goal. That of a
-// capture can where it captures everything and nobody else's mark is on it.
-func (s search) whole(o object) bool {
-	if s.Operation.Name != "payment_intent.capture" {
-		return true
-	}
-	form, err := url.ParseQuery(string(s.Message.Body))
-	return err == nil && !form.Has("amount_to_capture") && form.Get("final_capture") != "false" && o.Metadata[onCapture] == ""
-}
-
-// filters are the parameters that make a list as short as the request allows.
-var filters = map[string][]string{
-	"payment_intent.create":   {"customer"},
-	"refund.create":           {"charge", "payment_intent"},
-	"setup_intent.create":     {"customer"},
-	"customer.create":         {"email"},
-	"checkout_session.create": {"customer"},
-	"subscription.create":     {"customer"},
-	"invoice.create":          {"customer"},
-	"invoice_item.create":     {"customer", "invoice"},
-	"credit_note.create":      {"invoice"},
-	"transfer.create":         {"destination", "transfer_group"},
-	"payout.create":           {"destination"},
-}
-
-// inList looks for our mark among the objects made since the first send.
-func (s search) inList(ctx context.Context) (outbound.Finding, error) {
-	at := s.list()
-	if at == "" || len(s.Operation.Marks) == 0 || s.Mark == "" {
-		return outbound.Finding{}, nil
-	}
-	query := s.query()
-	for range maxPages {
-		x, err := s.read(ctx, at, query)
+// references reads the objects that earlier answers or events named.
+func (b *batch) references(ctx context.Context) {
+	b.each(func(s *search) error {
+		at := s.list()
+		if s.ExternalRef == "" || at == "" {
+			return nil
+		}
+		x, err := b.read(ctx, at+"/"+url.PathEscape(s.ExternalRef), nil)
 		if err != nil {
-			return outbound.Finding{}, err
+			return err
 		}
-		var page list
-		if err := json.Unmarshal(x.Body, &page); err != nil {
-			return outbound.Finding{}, errUnreadable
+		var o object
+		if err := json.Unmarshal(x.Body, &o); err != nil {
+			return errUnreadable
 		}
-		last := ""
-		for _, raw := range page.Data {
-			var o object
-			if err := json.Unmarshal(raw, &o); err != nil {
-				return outbound.Finding{}, errUnreadable
-			}
-			if o.carries(s.Operation, s.Mark) {
-				return s.found(x, raw, rs.ByLookup)
-			}
-			last = o.ID
+		if isMark(o.mark(b.op)) && !o.carries(b.op, s.Mark) {
+			return nil // another command's
 		}
-		switch {
-		case page.NextPageURL != "": // API v2
-			at, query = page.NextPageURL, nil
-		case page.HasMore && last != "":
-			query.Set("starting_after", last)
-		default:
-			return outbound.Finding{}, nil
-		}
-	}
-	return outbound.Finding{}, nil
-}
-
-// query narrows the list. Lists below another object, and those of API v2, take
-// no filters, and a cancelled subscription is listed only when asked for.
-func (s search) query() url.Values {
-	q := url.Values{"limit": {strconv.Itoa(pageSize)}}
-	if isV2(s.Operation) || strings.Contains(s.Operation.Path, "/{id}") && s.Operation.Name != "payout.reverse" {
-		return q
-	}
-	if !s.FirstSentAt.IsZero() {
-		q.Set("created[gte]", strconv.FormatInt(s.FirstSentAt.Add(-clockSkew).Unix(), 10))
-	}
-	if form, err := url.ParseQuery(string(s.Message.Body)); err == nil {
-		for _, name := range filters[s.Operation.Name] {
-			if v := form.Get(name); v != "" {
-				q.Set(name, v)
-			}
-		}
-	}
-	if s.Operation.Name == "subscription.create" {
-		q.Set("status", "all")
-	}
-	return q
+		return s.found(x, x.Body, rs.ByLookup)
+	})
 }
 
 // list is the path of the list that a created object stands in; "" where it
 // needs an id that is not known any more.
-func (s search) list() string {
+func (s *search) list() string {
 	if s.Operation.Name == "payout.reverse" {
 		return "/v1/payouts"
 	}
@@ -216,45 +160,70 @@ func (s search) list() string {
 	return path
 }
 
-// target is the path of the object that the operation works on.
-func (s search) target() (string, bool) {
+// targetID is the id of the object that the operation works on; "" if it is not
+// known any more. It is escaped, as it stands in the path.
+func (s *search) targetID() string {
 	before, after, ok := strings.Cut(s.Operation.Path, "{id}")
 	path, _, _ := strings.Cut(s.Message.Target, "?")
 	path, isBelow := strings.CutPrefix(path, before)
 	id, isAction := strings.CutSuffix(path, after)
-	if !ok || !isBelow || !isAction || id == "" || strings.Contains(id, "/") {
-		return "", false
+	if !ok || !isBelow || !isAction || strings.Contains(id, "/") {
+		return ""
 	}
-	return before + id, true
+	return id
 }
 
 var errUnreadable = errors.New("stripe: the look-up's answer cannot be read")
 
 // read GETs an object or a list.
-func (s search) read(ctx context.Context, at string, query url.Values) (*httpadapter.Exchange, error) {
-	x, err := s.get(ctx, at, query)
-	if err != nil {
-		return nil, fmt.Errorf("stripe: %w", err)
+func (b *batch) read(ctx context.Context, at string, query url.Values) (*httpadapter.Exchange, error) {
+	if b.objected != nil {
+		return nil, b.objected
 	}
-	if x.Status != http.StatusOK {
-		return nil, fmt.Errorf("stripe: the look-up was answered %d", x.Status)
+	x, err := b.get(ctx, at, query)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("stripe: %w", err)
+		if ctx.Err() != nil {
+			b.objected = err
+		}
+		return nil, err
+	case x.Status == http.StatusOK:
+		return x, nil
 	}
-	return x, nil
+	err = answeredError(x.Status)
+	if x.Status == http.StatusTooManyRequests || x.Status >= http.StatusInternalServerError {
+		b.objected = err
+	}
+	return nil, err
 }
 
-// found makes the object in body a finding. An id that Stripe answered for is
+// answeredError is the status of a look-up that was not answered with 200.
+type answeredError int
+
+func (e answeredError) Error() string {
+	return fmt.Sprintf("stripe: the look-up was answered %d", int(e))
+}
+
+// found makes the object in body the finding. An id that Stripe answered for is
 // the object's own.
-func (s search) found(x *httpadapter.Exchange, body []byte, evidence rs.Evidence) (outbound.Finding, error) {
+func (s *search) found(x *httpadapter.Exchange, body []byte, evidence rs.Evidence) error {
 	var a answer
 	if err := json.Unmarshal(body, &a); err != nil || !a.identified() {
-		return outbound.Finding{}, errUnreadable
+		return errUnreadable
 	}
 	v := judgeObject(s.Operation.Name, &a)
-	return outbound.Finding{
+	s.finding = outbound.Finding{
 		Effect: v.Effect, Code: v.Code, Evidence: evidence, Outcome: v.Outcome,
 		ExternalRef: v.ExternalRef, ObjectStatus: v.ObjectStatus, ProviderCode: v.ProviderCode,
 		RequestID: x.Header.Get(headerRequestID), Answer: answerOf(body),
-	}, nil
+	}
+	return nil
+}
+
+// absent makes the proof that there is no effect the finding.
+func (s *search) absent() {
+	s.finding = outbound.Finding{Effect: outbound.EffectNone, Evidence: rs.ByLookup}
 }
 
 func answerOf(body []byte) *outbound.Answer {
@@ -265,27 +234,22 @@ func answerOf(body []byte) *outbound.Answer {
 	}
 }
 
-// object is what a search reads of one.
-type object struct {
-	ID       string            `json:"id"`
-	Status   string            `json:"status"`
-	Closed   bool              `json:"closed"`
-	Metadata map[string]string `json:"metadata"`
-}
-
-// list is a page of API v1, or of v2 with its own way to the next one.
-type list struct {
-	Data        []json.RawMessage `json:"data"`
-	HasMore     bool              `json:"has_more"`
-	NextPageURL string            `json:"next_page_url"`
-}
-
-// carries reports whether the operation's mark is on o.
-func (o object) carries(op rs.Operation, mark string) bool {
-	if mark == "" || len(op.Marks) == 0 {
-		return false
+// window is when the effects of searches can have been created, by Stripe's
+// clock. A bound that is not known is the zero time.
+func window(searches []*search) (from, until time.Time) {
+	for i, s := range searches {
+		if i == 0 || s.FirstSentAt.Before(from) {
+			from = s.FirstSentAt
+		}
+		if i == 0 || !until.IsZero() && (s.SentUntil.IsZero() || s.SentUntil.After(until)) {
+			until = s.SentUntil
+		}
 	}
-	name := strings.TrimPrefix(op.Marks[0].Name, "/metadata/")
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "metadata["), "]")
-	return o.Metadata[name] == mark
+	if !from.IsZero() {
+		from = from.Add(-clockSkew)
+	}
+	if !until.IsZero() {
+		until = until.Add(lateness + clockSkew)
+	}
+	return from, until
 }

@@ -166,18 +166,21 @@ func TestFindLists(t *testing.T) {
 // TestFindByReference reads what an earlier answer named.
 func TestFindByReference(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ op, target, want string }{
-		{"payment_intent.create", "/v1/payment_intents", "/v1/payment_intents/x_1"},
-		{"payment_intent.create", "", "/v1/payment_intents/x_1"},
-		{"payment_intent.confirm", "", "/v1/payment_intents/x_1"},
-		{"payout.reverse", "/v1/payouts/po_1/reverse", "/v1/payouts/x_1"},
-		{"transfer_reversal.create", "/v1/transfers/tr_1/reversals", "/v1/transfers/tr_1/reversals/x_1"},
+	for _, c := range []struct {
+		op, target, want string
+		evidence         rs.Evidence
+	}{
+		{"payment_intent.create", "/v1/payment_intents", "/v1/payment_intents/x_1", rs.ByLookup},
+		{"payment_intent.create", "", "/v1/payment_intents/x_1", rs.ByLookup},
+		{"payment_intent.confirm", "", "/v1/payment_intents/x_1", rs.ByStateGuard}, // the object was there before
+		{"payout.reverse", "/v1/payouts/po_1/reverse", "/v1/payouts/x_1", rs.ByLookup},
+		{"transfer_reversal.create", "/v1/transfers/tr_1/reversals", "/v1/transfers/tr_1/reversals/x_1", rs.ByLookup},
 	} {
 		s := &site{pages: map[string]string{c.want: `{"id":"x_1","status":"succeeded"}`}}
 		l := lookup(c.op, c.target, "")
 		l.ExternalRef, l.Mark = "x_1", ""
 		f, err := codec{}.Find(t.Context(), s.get, l)
-		if err != nil || f.ExternalRef != "x_1" || f.Evidence != rs.ByLookup {
+		if err != nil || f.ExternalRef != "x_1" || f.Evidence != c.evidence {
 			t.Errorf("%s: %+v, %v; asked %v", c.op, f, err, s.asked)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // codec reads Stripe's answers.
 type codec struct {
-	version string // Stripe-Version of native calls; "" for the account's.
+	owners *owners // nil: nobody knows whose a credential is, and nothing is proved absent
 }
 
 const (
@@ -50,6 +50,7 @@ type answer struct {
 	ID               string    `json:"id"`
 	Object           string    `json:"object"`
 	Status           string    `json:"status"`
+	AmountReceived   int64     `json:"amount_received"` // Of a payment intent.
 	LastPaymentError *apiError `json:"last_payment_error"`
 	LastSetupError   *apiError `json:"last_setup_error"`
 	FailureCode      string    `json:"failure_code"`   // Of a payout.

@@ -30,13 +30,12 @@ const (
 
 // row is one line of the tables below.
 type row struct {
-	name   string
-	class  rs.Class
-	path   string
-	mark   string // The metadata entry for the mark.
-	lookup string // How the effect is found when the answer is lost.
-	page   string // The operation's page below https://docs.stripe.com/api.
-	again  string // What a resend does that the key does not stop, as once it is pruned.
+	name  string
+	class rs.Class
+	path  string
+	mark  string // The metadata entry for the mark.
+	page  string // The operation's page below https://docs.stripe.com/api.
+	again string // What a resend does that the key does not stop, as once it is pruned.
 }
 
 // guarded is what a resend does where the object's state refuses it.
@@ -44,62 +43,62 @@ const guarded = "refused by the object's state"
 
 // formRows are the operations of API v1 that take a key.
 var formRows = []row{
-	{"payment_intent.create", rs.Money, "/v1/payment_intents", onCreated, "list by customer and created, compare the mark", "/payment_intents/create", "second charge"},
-	{"payment_intent.confirm", rs.Money, "/v1/payment_intents/{id}/confirm", noMark, "GET by id", "/payment_intents/confirm", guarded},
-	{"payment_intent.capture", rs.Money, "/v1/payment_intents/{id}/capture", onCapture, "GET by id, compare the mark", "/payment_intents/capture", guarded + "; a multi-capture is not guarded"},
-	{"payment_intent.cancel", rs.Object, "/v1/payment_intents/{id}/cancel", noMark, "GET by id", "/payment_intents/cancel", guarded},
+	{"payment_intent.create", rs.Money, "/v1/payment_intents", onCreated, "/payment_intents/create", "second charge"},
+	{"payment_intent.confirm", rs.Money, "/v1/payment_intents/{id}/confirm", noMark, "/payment_intents/confirm", guarded},
+	{"payment_intent.capture", rs.Money, "/v1/payment_intents/{id}/capture", onCapture, "/payment_intents/capture", guarded + "; a multi-capture is not guarded"},
+	{"payment_intent.cancel", rs.Object, "/v1/payment_intents/{id}/cancel", noMark, "/payment_intents/cancel", guarded},
 
-	{"refund.create", rs.Money, "/v1/refunds", onCreated, "list by charge or payment_intent and created, compare the mark", "/refunds/create", "a full refund is refused, a partial one refunds again"},
+	{"refund.create", rs.Money, "/v1/refunds", onCreated, "/refunds/create", "a full refund is refused, a partial one refunds again"},
 
-	{"setup_intent.create", rs.Object, "/v1/setup_intents", onCreated, "list by customer and created, compare the mark", "/setup_intents/create", "second setup intent"},
-	{"setup_intent.confirm", rs.Object, "/v1/setup_intents/{id}/confirm", noMark, "GET by id", "/setup_intents/confirm", guarded},
-	{"setup_intent.cancel", rs.Object, "/v1/setup_intents/{id}/cancel", noMark, "GET by id", "/setup_intents/cancel", guarded},
+	{"setup_intent.create", rs.Object, "/v1/setup_intents", onCreated, "/setup_intents/create", "second setup intent"},
+	{"setup_intent.confirm", rs.Object, "/v1/setup_intents/{id}/confirm", noMark, "/setup_intents/confirm", guarded},
+	{"setup_intent.cancel", rs.Object, "/v1/setup_intents/{id}/cancel", noMark, "/setup_intents/cancel", guarded},
 
-	{"customer.create", rs.Object, "/v1/customers", onCreated, "list by email and created, compare the mark", "/customers/create", "duplicate customer"},
-	{"customer_balance_transaction.create", rs.Money, "/v1/customers/{id}/balance_transactions", onCreated, "list the customer's transactions, compare the mark", "/customer_balance_transactions/create", "double credit"},
+	{"customer.create", rs.Object, "/v1/customers", onCreated, "/customers/create", "duplicate customer"},
+	{"customer_balance_transaction.create", rs.Money, "/v1/customers/{id}/balance_transactions", onCreated, "/customer_balance_transactions/create", "double credit"},
 
-	{"checkout_session.create", rs.Object, "/v1/checkout/sessions", onCreated, "list by customer or payment_intent and created, compare the mark", "/checkout/sessions/create", "second session"},
-	{"checkout_session.expire", rs.Object, "/v1/checkout/sessions/{id}/expire", noMark, "GET by id", "/checkout/sessions/expire", guarded},
+	{"checkout_session.create", rs.Object, "/v1/checkout/sessions", onCreated, "/checkout/sessions/create", "second session"},
+	{"checkout_session.expire", rs.Object, "/v1/checkout/sessions/{id}/expire", noMark, "/checkout/sessions/expire", guarded},
 
-	{"subscription.create", rs.Money, "/v1/subscriptions", onCreated, "list by customer and created, compare the mark", "/subscriptions/create", "second subscription"},
-	{"subscription.update", rs.Money, "/v1/subscriptions/{id}", onUpdate, "GET by id, compare the mark", "/subscriptions/update", "the same update again, with its prorations"},
+	{"subscription.create", rs.Money, "/v1/subscriptions", onCreated, "/subscriptions/create", "second subscription"},
+	{"subscription.update", rs.Money, "/v1/subscriptions/{id}", onUpdate, "/subscriptions/update", "the same update again, with its prorations"},
 
-	{"invoice.create", rs.Object, "/v1/invoices", onCreated, "list by customer and created, compare the mark", "/invoices/create", "second draft"},
-	{"invoice.finalize", rs.Money, "/v1/invoices/{id}/finalize", noMark, "GET by id", "/invoices/finalize", guarded},
-	{"invoice.pay", rs.Money, "/v1/invoices/{id}/pay", noMark, "GET by id", "/invoices/pay", guarded},
-	{"invoice.void", rs.Object, "/v1/invoices/{id}/void", noMark, "GET by id", "/invoices/void", guarded},
-	{"invoice.send", rs.Notification, "/v1/invoices/{id}/send", noMark, "", "/invoices/send", "second e-mail"},
-	{"invoice_item.create", rs.Money, "/v1/invoiceitems", onCreated, "list by customer or invoice and created, compare the mark", "/invoiceitems/create", "duplicate line"},
-	{"credit_note.create", rs.Money, "/v1/credit_notes", onCreated, "list by invoice and created, compare the mark", "/credit_notes/create", "second note"},
+	{"invoice.create", rs.Object, "/v1/invoices", onCreated, "/invoices/create", "second draft"},
+	{"invoice.finalize", rs.Money, "/v1/invoices/{id}/finalize", noMark, "/invoices/finalize", guarded},
+	{"invoice.pay", rs.Money, "/v1/invoices/{id}/pay", noMark, "/invoices/pay", guarded},
+	{"invoice.void", rs.Object, "/v1/invoices/{id}/void", noMark, "/invoices/void", guarded},
+	{"invoice.send", rs.Notification, "/v1/invoices/{id}/send", noMark, "/invoices/send", "second e-mail"},
+	{"invoice_item.create", rs.Money, "/v1/invoiceitems", onCreated, "/invoiceitems/create", "duplicate line"},
+	{"credit_note.create", rs.Money, "/v1/credit_notes", onCreated, "/credit_notes/create", "second note"},
 
-	{"transfer.create", rs.Money, "/v1/transfers", onCreated, "list by transfer_group or destination and created, compare the mark", "/transfers/create", "second transfer"},
-	{"transfer_reversal.create", rs.Money, "/v1/transfers/{id}/reversals", onCreated, "list the transfer's reversals, compare the mark", "/transfer_reversals/create", "second reversal"},
+	{"transfer.create", rs.Money, "/v1/transfers", onCreated, "/transfers/create", "second transfer"},
+	{"transfer_reversal.create", rs.Money, "/v1/transfers/{id}/reversals", onCreated, "/transfer_reversals/create", "second reversal"},
 
-	{"payout.create", rs.Money, "/v1/payouts", onCreated, "list by destination and created, compare the mark", "/payouts/create", "second payout"},
-	{"payout.cancel", rs.Object, "/v1/payouts/{id}/cancel", noMark, "GET by id", "/payouts/cancel", guarded},
-	{"payout.reverse", rs.Money, "/v1/payouts/{id}/reverse", onCreated, "list payouts by created, compare the mark", "/payouts/reverse", guarded},
+	{"payout.create", rs.Money, "/v1/payouts", onCreated, "/payouts/create", "second payout"},
+	{"payout.cancel", rs.Object, "/v1/payouts/{id}/cancel", noMark, "/payouts/cancel", guarded},
+	{"payout.reverse", rs.Money, "/v1/payouts/{id}/reverse", onCreated, "/payouts/reverse", guarded},
 
 	// Usage is reported by the million, and its identifier is the key once more.
-	{"meter_event.create", rs.Object, "/v1/billing/meter_events", noMark, "", "/billing/meter-event/create", "refused while Stripe knows the identifier, at least 24 h"},
+	{"meter_event.create", rs.Object, "/v1/billing/meter_events", noMark, "/billing/meter-event/create", "refused while Stripe knows the identifier, at least 24 h"},
 }
 
 // deleteRows are the operations of API v1 that delete: Stripe takes no key for
 // them, and their state guards them.
 var deleteRows = []row{
-	{"subscription.cancel", rs.Object, "/v1/subscriptions/{id}", noMark, "GET by id", "/subscriptions/cancel", guarded},
+	{"subscription.cancel", rs.Object, "/v1/subscriptions/{id}", noMark, "/subscriptions/cancel", guarded},
 }
 
 // jsonRows are the operations of API v2.
 var jsonRows = []row{
-	{"v2.account.create", rs.Object, "/v2/core/accounts", onCreated, "list, compare the mark", "/v2/core/accounts/create", "second account"},
-	{"v2.account.update", rs.Object, "/v2/core/accounts/{id}", onUpdate, "GET by id, compare the mark", "/v2/core/accounts/update", "the same update again"},
-	{"v2.account.close", rs.Object, "/v2/core/accounts/{id}/close", noMark, "GET by id", "/v2/core/accounts/close", guarded},
-	{"v2.event_destination.create", rs.Object, "/v2/core/event_destinations", onCreated, "list, compare the mark", "/v2/core/event_destinations/create", "second event destination"},
-	{"v2.event_destination.update", rs.Object, "/v2/core/event_destinations/{id}", onUpdate, "GET by id, compare the mark", "/v2/core/event_destinations/update", "the same update again"},
+	{"v2.account.create", rs.Object, "/v2/core/accounts", onCreated, "/v2/core/accounts/create", "second account"},
+	{"v2.account.update", rs.Object, "/v2/core/accounts/{id}", onUpdate, "/v2/core/accounts/update", "the same update again"},
+	{"v2.account.close", rs.Object, "/v2/core/accounts/{id}/close", noMark, "/v2/core/accounts/close", guarded},
+	{"v2.event_destination.create", rs.Object, "/v2/core/event_destinations", onCreated, "/v2/core/event_destinations/create", "second event destination"},
+	{"v2.event_destination.update", rs.Object, "/v2/core/event_destinations/{id}", onUpdate, "/v2/core/event_destinations/update", "the same update again"},
 }
 
 var jsonDeleteRows = []row{
-	{"v2.event_destination.delete", rs.Object, "/v2/core/event_destinations/{id}", noMark, "", "/v2/core/event_destinations/delete", guarded},
+	{"v2.event_destination.delete", rs.Object, "/v2/core/event_destinations/{id}", noMark, "/v2/core/event_destinations/delete", guarded},
 }
 
 // Operations returns the table of everything that this package can call, with
@@ -121,10 +120,13 @@ func Operations() []rs.Operation {
 	return all
 }
 
+// table is what Operations returns, for this package alone.
+var table = Operations()
+
 // operations finds a row by name, for the functions that make calls.
 var operations = func() map[string]rs.Operation {
 	m := make(map[string]rs.Operation)
-	for _, op := range Operations() {
+	for _, op := range table {
 		m[op.Name] = op
 	}
 	return m
@@ -132,7 +134,8 @@ var operations = func() map[string]rs.Operation {
 
 func (r row) form() rs.Operation {
 	op := rs.Operation{
-		Name: r.name, Class: r.class, Method: http.MethodPost, Path: r.path, Lookup: r.lookup,
+		Name: r.name, Class: r.class, Method: http.MethodPost, Path: r.path,
+		Lookup: r.lookup(), Absence: r.absence(), ConclusiveEventTypes: conclusive[r.name],
 		Keys:     []rs.Place{rs.Header("Idempotency-Key")},
 		Window:   windowV1,
 		Resend:   rs.Original,
@@ -154,7 +157,8 @@ func (r row) form() rs.Operation {
 
 func (r row) formDelete() rs.Operation {
 	return rs.Operation{
-		Name: r.name, Class: r.class, Method: http.MethodDelete, Path: r.path, Lookup: r.lookup,
+		Name: r.name, Class: r.class, Method: http.MethodDelete, Path: r.path,
+		Lookup: r.lookup(), Absence: r.absence(),
 		ResendAfterAbsence: true,
 		Facts:              append(factsDelete(), r.facts()...),
 	}
@@ -162,7 +166,8 @@ func (r row) formDelete() rs.Operation {
 
 func (r row) json(method string) rs.Operation {
 	op := rs.Operation{
-		Name: r.name, Class: r.class, Method: method, Path: r.path, Lookup: r.lookup,
+		Name: r.name, Class: r.class, Method: method, Path: r.path,
+		Lookup: r.lookup(), Absence: r.absence(),
 		Keys:     []rs.Place{rs.Header("Idempotency-Key")},
 		Window:   windowV2,
 		Resend:   rs.LatestOrRunAgain,

@@ -48,7 +48,7 @@ var meanings = map[string]map[string]outbound.Outcome{
 	"subscription.create": {"active": done, "trialing": done, "paused": done, "incomplete_expired": refused, "canceled": refused},
 	"subscription.cancel": {"canceled": done},
 
-	"invoice.finalize": {"open": done, "paid": done, "uncollectible": done},
+	"invoice.finalize": {"open": done, "paid": done, "uncollectible": done, "void": done},
 	"invoice.pay":      {"paid": done, "void": refused, "uncollectible": refused},
 	"invoice.void":     {"void": done},
 }
@@ -60,6 +60,9 @@ func judgeObject(operation string, a *answer) outbound.Verdict {
 		if v.Outcome, ok = m[a.Status]; !ok {
 			v.Outcome = pending
 		}
+	}
+	if operation == "payment_intent.capture" && a.Status == "canceled" && a.AmountReceived > 0 {
+		v.Outcome = partial // captured in part, and the rest released
 	}
 	if a.Status == "requires_payment_method" && a.failure() != "" {
 		v.Outcome = refused // confirmed by the same request, and declined

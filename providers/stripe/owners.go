@@ -37,18 +37,31 @@ func newOwners(a *access) *owners {
 	return &owners{access: a, known: make(map[credential]time.Time)}
 }
 
-// credential returns what requests of l are sent with at this moment.
-func (o *owners) credential(ctx context.Context, l *outbound.Lookup) (credential, error) {
+// secret returns the key that requests of l are sent with at this moment.
+func (o *owners) secret(ctx context.Context, l *outbound.Lookup) (string, error) {
 	own := l.Credentials
 	if len(own) == 0 {
 		own = nil
 	}
-	key, err := o.access.secret(ctx, l.Account, own)
+	return o.access.secret(ctx, l.Account, own)
+}
+
+func (o *owners) credential(ctx context.Context, l *outbound.Lookup) (credential, error) {
+	key, err := o.secret(ctx, l)
 	if err != nil {
-		return credential{}, err
+		return credential{}, errNoCredential
 	}
 	return sha256.Sum256([]byte(l.Account + "\x00" + key)), nil
 }
+
+// statesMode reports whether the key says its mode: one of the other mode was
+// refused before.
+func (o *owners) statesMode(ctx context.Context, l *outbound.Lookup) bool {
+	key, err := o.secret(ctx, l)
+	return err == nil && keyMode(key) != ""
+}
+
+var errNoCredential = errors.New("stripe: there is no credential to check")
 
 // check returns nil if the credential that answered l until now, which was used
 // at the start too, is of l's account and of the adapter's mode.
@@ -66,8 +79,9 @@ func (o *owners) check(ctx context.Context, get httpadapter.Get, l *outbound.Loo
 	return nil
 }
 
-// ask asks Stripe for the credential's account, and for its mode. Sources:
-// https://docs.stripe.com/api/accounts/retrieve, https://docs.stripe.com/api/balance.
+// ask asks Stripe for the credential's account, and for its mode where the key
+// does not state it. Sources: https://docs.stripe.com/api/accounts/retrieve,
+// https://docs.stripe.com/api/balance, https://docs.stripe.com/keys.
 func (o *owners) ask(ctx context.Context, get httpadapter.Get, l *outbound.Lookup) error {
 	var account struct {
 		ID string `json:"id"`
@@ -77,6 +91,9 @@ func (o *owners) ask(ctx context.Context, get httpadapter.Get, l *outbound.Looku
 	}
 	if want := l.Account[strings.LastIndexByte(l.Account, '/')+1:]; account.ID != want {
 		return errors.New("stripe: the credential is of another account than the record's")
+	}
+	if o.statesMode(ctx, l) {
+		return nil
 	}
 	var balance struct {
 		Livemode *bool `json:"livemode"`

@@ -19,12 +19,12 @@ var (
 	_ httpadapter.Checker       = codec{}
 	_ httpadapter.Refuser       = codec{}
 	_ httpadapter.KeyRecogniser = codec{}
-	_ httpadapter.Finder        = codec{}
+	_ httpadapter.BatchFinder   = codec{}
 )
 
 // Check refuses a message to API v2 without a version, which Stripe requires.
-func (c codec) Check(op replaysemantics.Operation, m outbound.Message) error {
-	if !isV2(op) || c.version != "" {
+func (codec) Check(op replaysemantics.Operation, m outbound.Message) error {
+	if !isV2(op) {
 		return nil
 	}
 	for _, f := range m.Header {

@@ -178,7 +178,7 @@ func TestOtherModesKey(t *testing.T) {
 		cfg.Credentials = func(context.Context, string) (string, error) { return "sk_live_secret", nil }
 	}
 	run(t, live, func(b *bench) {
-		e := b.failure(b.refund("cmd_1"), outbound.ErrAuth, outbound.EffectNone)
+		e := b.failure(b.refund("cmd_1"), outbound.ErrInvalid, outbound.EffectNone)
 		if strings.Contains(e.Error(), "sk_live_secret") {
 			b.Errorf("the error shows the key: %v", e)
 		}

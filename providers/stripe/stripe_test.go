@@ -125,15 +125,15 @@ func TestAuthorizeRefusesOtherMode(t *testing.T) {
 		name string
 		cfg  Config
 		own  string
-		auth bool
+		want error
 	}{
-		{"bearer", Config{SecretKey: "sk_live_x"}, "Bearer sk_test_secret", true},
-		{"basic", Config{SecretKey: "sk_live_x"}, basic, true},
-		{"live key in test mode", Config{SecretKey: "sk_test_x", Test: true}, "Bearer rk_live_secret", true},
-		{"from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "sk_test_secret", nil }}, "", true},
-		{"no secret key from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "", nil }}, "", true},
-		{"no key at all", Config{}, "", true},
-		{"vault down", Config{Credentials: func(context.Context, string) (string, error) { return "", context.DeadlineExceeded }}, "", false},
+		{"bearer", Config{SecretKey: "sk_live_x"}, "Bearer sk_test_secret", outbound.ErrInvalid},
+		{"basic", Config{SecretKey: "sk_live_x"}, basic, outbound.ErrInvalid},
+		{"live key in test mode", Config{SecretKey: "sk_test_x", Test: true}, "Bearer rk_live_secret", outbound.ErrInvalid},
+		{"from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "sk_test_secret", nil }}, "", outbound.ErrInvalid},
+		{"no secret key from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "", nil }}, "", outbound.ErrAuth},
+		{"no key at all", Config{}, "", outbound.ErrAuth},
+		{"vault down", Config{Credentials: func(context.Context, string) (string, error) { return "", context.DeadlineExceeded }}, "", context.DeadlineExceeded},
 	} {
 		c.cfg.Account = "acct_1"
 		var own []outbound.Field
@@ -145,7 +145,7 @@ func TestAuthorizeRefusesOtherMode(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = (&access{Config: c.cfg}).authorize(t.Context(), "acct_1", own, r)
-		if err == nil || errors.Is(err, outbound.ErrAuth) != c.auth || strings.Contains(err.Error(), "secret_") || strings.Contains(err.Error(), "test_secret") {
+		if err == nil || !errors.Is(err, c.want) || c.want != outbound.ErrAuth && errors.Is(err, outbound.ErrAuth) || strings.Contains(err.Error(), "secret_") || strings.Contains(err.Error(), "test_secret") {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}

@@ -21,6 +21,11 @@ var errContended = fmt.Errorf("the record changed under each of %d tries: call a
 
 // Claim implements recordstore.Store. Nothing is written where nothing is taken,
 // so that a replay and a call in flight cost a read.
+//
+// A record that another transaction has written and not yet committed, as a plan
+// in a caller's transaction, is waited for until ctx's deadline. The decision is
+// then InFlight, with a record that holds the ID alone: how long that transaction
+// stays open is not known. To find this out takes up to half a second more.
 func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
 	if err := c.Check(); err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("postgres: claim: %w", err)
@@ -31,6 +36,11 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 		claimed, done, err = s.claimOnce(ctx, c)
 		return done, err
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		if now, pending := s.pending(ctx, c); pending {
+			return recordstore.Claimed{Decision: recordstore.InFlight, Record: recordstore.Record{ID: c.ID}, Now: now}, nil
+		}
+	}
 	if err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("postgres: claim: %w", err)
 	}

@@ -32,8 +32,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Store is a ledger in PostgreSQL. It implements recordstore.Store and is safe
-// for concurrent use by many goroutines, processes and machines.
+// Store is a ledger in PostgreSQL. It implements recordstore.Store and
+// all of its optional abilities, the Planner by Tx and SQLTx, and is safe for concurrent use by many goroutines, processes and machines.
 //
 // A step whose connection broke is asked once more on a new connection: all
 // steps are repeatable, and the pool may hold more connections that broke.
@@ -47,8 +47,12 @@ type Store struct {
 }
 
 var (
-	_ recordstore.Store   = (*Store)(nil)
-	_ recordstore.Durable = (*Store)(nil)
+	_ recordstore.Store     = (*Store)(nil)
+	_ recordstore.Durable   = (*Store)(nil)
+	_ recordstore.Forgetter = (*Store)(nil)
+	_ recordstore.Queue     = (*Store)(nil)
+	_ recordstore.Desk      = (*Store)(nil)
+	_ recordstore.Purger    = (*Store)(nil)
 )
 
 // maxRescues bounds the connections that a Store opens beside its pool.
@@ -100,13 +104,18 @@ func within(schema, sql string) string {
 	return strings.ReplaceAll(sql, "{schema}", pgx.Identifier{schema}.Sanitize())
 }
 
-// one runs a statement that returns one row and scans it. On a broken connection
-// it asks once more on a new one.
-func (s *Store) one(ctx context.Context, sql string, args, into []any) error {
+// querier is a pool, a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// ask runs do on the pool and, where its connection broke, once more on a new one.
+func (s *Store) ask(ctx context.Context, do func(querier) error) error {
 	if s.invalid != nil {
 		return s.invalid
 	}
-	err := s.pool.QueryRow(ctx, sql, args...).Scan(into...)
+	err := do(s.pool)
 	if !broken(err) || ctx.Err() != nil {
 		return err
 	}
@@ -115,5 +124,20 @@ func (s *Store) one(ctx context.Context, sql string, args, into []any) error {
 		return errors.Join(err, rescueErr)
 	}
 	defer s.release(ctx, conn)
-	return conn.QueryRow(ctx, sql, args...).Scan(into...)
+	return do(conn)
+}
+
+// one runs a statement that returns one row and scans it.
+func (s *Store) one(ctx context.Context, sql string, args, into []any) error {
+	return s.ask(ctx, func(q querier) error { return q.QueryRow(ctx, sql, args...).Scan(into...) })
+}
+
+// collect runs a statement that returns any number of rows.
+func collect[T any](ctx context.Context, s *Store, sql string, args []any, read pgx.RowToFunc[T]) (found []T, err error) {
+	err = s.ask(ctx, func(on querier) error {
+		rows, _ := on.Query(ctx, sql, args...) // its error is that of the rows
+		found, err = pgx.CollectRows(rows, read)
+		return err
+	})
+	return found, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -91,18 +90,15 @@ func migrate(ctx context.Context, tx pgx.Tx, schema string) error {
 // version is what a ledger says of its schema. Zero: it has none.
 type version struct{ number, fitsFrom int }
 
-type queryer interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-func readVersion(ctx context.Context, q queryer, schema string) (v version, err error) {
+func readVersion(ctx context.Context, q querier, schema string) (v version, err error) {
 	var exists bool
 	table := pgx.Identifier{schema, "meta"}.Sanitize()
 	if err := q.QueryRow(ctx, "SELECT to_regclass($1::text) IS NOT NULL", table).Scan(&exists); err != nil || !exists {
 		return v, err
 	}
-	return v, q.QueryRow(ctx, `SELECT COALESCE(max(value::integer) FILTER (WHERE name = 'schema_version'), 0),
+	err = q.QueryRow(ctx, `SELECT COALESCE(max(value::integer) FILTER (WHERE name = 'schema_version'), 0),
 		COALESCE(max(value::integer) FILTER (WHERE name = 'schema_fits_from'), 0) FROM `+table).Scan(&v.number, &v.fitsFrom)
+	return v, err
 }
 
 // check returns ErrSchema where this build does not work on v.
@@ -151,8 +147,9 @@ func (s *Store) Attach(ctx context.Context, p recordstore.Pins) error {
 }
 
 func (s *Store) pins(ctx context.Context) (p recordstore.Pins, err error) {
-	return p, s.one(ctx, within(s.schema, `SELECT d.value, s.value FROM {schema}.meta AS d, {schema}.meta AS s
+	err = s.one(ctx, within(s.schema, `SELECT d.value, s.value FROM {schema}.meta AS d, {schema}.meta AS s
 		WHERE d.name = 'derivation' AND s.name = 'secret'`), nil, []any{&p.Derivation, &p.Secret})
+	return p, err
 }
 
 // pin writes both values or, where another client did, none.
@@ -163,22 +160,4 @@ func (s *Store) pin(ctx context.Context, p recordstore.Pins) error {
 		return nil
 	}
 	return err
-}
-
-// RaiseFrontier implements recordstore.Forgetter. A claim that started before it
-// returned may still compare with the old day: whoever deletes records must wait
-// until those statements have ended.
-func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) error {
-	if s.invalid != nil {
-		return s.invalid
-	}
-	if strings.TrimSpace(class) == "" || day < 0 {
-		return fmt.Errorf("postgres: raise frontier: %w: it takes a class and a day since 1970", recordstore.ErrInvalid)
-	}
-	_, err := s.pool.Exec(ctx, within(s.schema, `INSERT INTO {schema}.frontier AS f (class, day) VALUES ($1::text, $2::integer)
-		ON CONFLICT (class) DO UPDATE SET day = excluded.day WHERE f.day < excluded.day`), class, day)
-	if err != nil {
-		return fmt.Errorf("postgres: raise frontier: %w", err)
-	}
-	return nil
 }

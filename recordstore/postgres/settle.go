@@ -18,22 +18,8 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 		return recordstore.Record{}, fmt.Errorf("postgres: settle: %w", err)
 	}
 	args := append(s.resultArgs(st.ID, st.Result), st.Holder, st.Fence, text(st.Noted))
-	var rec recordstore.Record
-	err := s.step(ctx, func() (done bool, err error) {
-		var r row
-		err = s.one(ctx, s.sql.settle, args, r.fields())
-		if err == nil {
-			rec, _ = r.read(st.ID)
-		}
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return true, err
-		}
-		var now time.Time
-		if rec, now, err = s.read(ctx, st.ID); err != nil {
-			return true, err
-		}
-		next, err := recordstore.Settled(rec, st, now)
-		return err != nil || next.Version == rec.Version, err // else it became ours between the two: ask again
+	rec, err := s.settleBy(ctx, s.sql.settle, st.ID, args, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+		return recordstore.Settled(rec, st, now)
 	})
 	if err != nil {
 		return rec, fmt.Errorf("postgres: settle: %w", err)
@@ -43,20 +29,11 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 
 // Report implements recordstore.Store.
 func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
-	args := s.resultArgs(id, r)
-	var rec recordstore.Record
-	err := s.step(ctx, func() (done bool, err error) {
-		var (
-			now     time.Time
-			changed bool
-			found   row
-		)
-		if err := s.one(ctx, s.sql.report, args, append([]any{&now, &changed}, found.fields()...)); err != nil {
-			return true, missing(err)
-		}
-		rec, _ = found.read(id)
-		to, _ := recordstore.ReportMove(rec, r.State, now)
-		return changed || to == "", nil // else it changed after it was seen: ask again
+	if err := r.Check(); err != nil {
+		return recordstore.Record{}, fmt.Errorf("postgres: report: %w", err)
+	}
+	rec, err := s.change(ctx, s.sql.report, id, s.resultArgs(id, r), func(rec recordstore.Record, now time.Time) recordstore.Record {
+		return recordstore.Reported(rec, r, now)
 	})
 	if err != nil {
 		return recordstore.Record{}, fmt.Errorf("postgres: report: %w", err)
@@ -102,15 +79,69 @@ func (s *Store) read(ctx context.Context, id recordstore.ID) (recordstore.Record
 	return rec, now.UTC(), missing(err)
 }
 
-// resultArgs are the parameters that settle and report share.
+// change runs a statement that changes one record as next does, and returns the
+// record that the ledger holds afterwards. The statement returns the time, whether
+// it changed the record, and the record.
+func (s *Store) change(ctx context.Context, sql string, id recordstore.ID, args []any,
+	next func(recordstore.Record, time.Time) recordstore.Record) (recordstore.Record, error) {
+	var rec recordstore.Record
+	err := s.step(ctx, func() (done bool, err error) {
+		var (
+			now     time.Time
+			changed bool
+			found   row
+		)
+		if err := s.one(ctx, sql, args, append([]any{&now, &changed}, found.fields()...)); err != nil {
+			return true, missing(err)
+		}
+		rec, _ = found.read(id)
+		return changed || next(rec, now).Version == rec.Version, nil // else it changed after it was seen: ask again
+	})
+	return rec, err
+}
+
+// settleBy runs a statement that changes one record as next does, and returns no
+// row where it changes nothing. next then says what that means, of the record as
+// it is read after that.
+func (s *Store) settleBy(ctx context.Context, sql string, id recordstore.ID, args []any,
+	next func(recordstore.Record, time.Time) (recordstore.Record, error)) (recordstore.Record, error) {
+	var rec recordstore.Record
+	err := s.step(ctx, func() (done bool, err error) {
+		var r row
+		err = s.one(ctx, sql, args, r.fields())
+		if err == nil {
+			rec, _ = r.read(id)
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return true, err
+		}
+		var now time.Time
+		if rec, now, err = s.read(ctx, id); err != nil {
+			return true, err
+		}
+		moved, err := next(rec, now)
+		return err != nil || moved.Version == rec.Version, err // else it may be moved now: ask again
+	})
+	return rec, err
+}
+
+// resultArgs are the parameters that settle, report and resolve share.
 func (s *Store) resultArgs(id recordstore.ID, r recordstore.Result) []any {
-	return []any{
+	return append([]any{
 		s.clock(), id.Day, id.KeyHash[:], string(r.State),
 		text(r.Evidence), text(r.Outcome), text(r.ErrorCode), number(r.Deliveries),
 		number(r.ResponseStatus), sealed(r.ResponseHeader), sealed(r.ResponseBody), number(r.SealVersion),
 		text(r.ExternalRef), text(r.ObjectStatus), text(r.RequestID), micros(max(r.DueIn, 0)),
 		r.LookOnly, r.Blurred,
+	}, entryArgs(r.Entry)...)
+}
+
+// entryArgs are an entry's parameters, NULLs for none.
+func entryArgs(e *recordstore.Entry) []any {
+	if e == nil {
+		e = &recordstore.Entry{}
 	}
+	return []any{text(e.Kind), text(e.Actor), text(e.Text)}
 }
 
 // missing gives the absence of a row the contract's name.

@@ -2,25 +2,38 @@ package postgres
 
 import "strings"
 
-// statements are the store's SQL for one schema. Each is complete in itself and
-// touches one record, so that they may also be sent many at a time. Types are
-// written out, since in PgBouncer's transaction mode a pool may be told to
-// prepare nothing.
+// statements are the store's SQL for one schema. Each is complete in itself, so
+// that they may also be sent many at a time. Types are written out, since in
+// PgBouncer's transaction mode a pool may be told to prepare nothing.
 //
-// In all of them $1 is the time, NULL for the server's, and $2 and $3 are the
-// primary key. A record is changed only in the version in which it was seen, or
-// under the holder and fence that a statement names.
+// In all of them $1 is the time, NULL for the server's; in those on one record $2
+// and $3 are its primary key. A record is changed only in the version in which it
+// was seen, or under the holder and fence that a statement names.
 type statements struct {
-	claim, settle, report, renew, get string
+	claim, plan, settle, report, renew, get string // This file, and plan.go.
+	takeDue, findCrashed, sweep, wake       string // queue.go
+	backlog                                 string
+	resolve, abandon, erase, trail          string // desk.go
+	empty, purgeable, remove, shrink, raise string // purge.go
 }
 
 func statementsFor(schema string) statements {
-	parts := strings.NewReplacer("{result}", result, "{columns}", columns, "{clock}", clock, "{key}", key, "{us}", us)
+	parts := strings.NewReplacer(
+		"{result}", result, "{columns}", columns, "{clock}", clock, "{key}", key, "{us}", us, "{today}", today,
+		"{ledger}", ledgerOf, "{writable}", writable, "{trail}", trailColumns, "{dead}", dead, "{crashed}", crashed,
+		"{understood}", understood, "{mark}", mark, "{settled}", settled, "{ends}", ends, "{over}", over, "{ended}", ended,
+	)
 	fill := func(sql string) string {
-		return within(schema, parts.Replace(parts.Replace(sql))) // parts have parts
+		for strings.Contains(strings.ReplaceAll(sql, "{schema}", ""), "{") { // parts have parts
+			sql = parts.Replace(sql)
+		}
+		return within(schema, sql)
 	}
 	return statements{
-		claim: fill(claim), settle: fill(settle), report: fill(report), renew: fill(renew), get: fill(get),
+		claim: fill(claim), plan: fill(plan), settle: fill(settle), report: fill(report), renew: fill(renew), get: fill(get),
+		takeDue: fill(takeDue), findCrashed: fill(findCrashed), sweep: fill(sweep), wake: fill(wake), backlog: fill(backlog),
+		resolve: fill(resolve), abandon: fill(abandon), erase: fill(erase), trail: fill(trail),
+		empty: fill(empty), purgeable: fill(purgeable), remove: fill(remove), shrink: fill(shrink), raise: fill(raise),
 	}
 }
 
@@ -28,64 +41,72 @@ const (
 	clock = `SELECT COALESCE($1::timestamptz, clock_timestamp()) AS now`
 	key   = `day = $2::integer AND key_hash = $3::bytea`
 	us    = `interval '1 microsecond'` // durations come as a number of it
+	today = `floor(date_part('epoch', now) / 86400)`
+	dead  = `COALESCE(lease_expires_at <= now, true)`
+
+	// ledgerOf is what a new record of class $4 is measured by.
+	ledgerOf = `SELECT now, COALESCE((SELECT f.day FROM {schema}.frontier AS f WHERE f.class = $4::text), 0) AS frontier
+	FROM ({clock}) AS clock`
+
+	// writable tells whether a new record may be written that is not sent after $9.
+	writable = `$2::integer <= {today} + 1 AND ($2::integer = 0 OR $2::integer > frontier) AND COALESCE(now < $9::timestamptz, true)`
 )
 
 // claim always returns one row: the time, the frontier, whether the claim now
 // holds the record, and the record as it then stands, NULLs for none. It takes
-// what recordstore.Take would: the record as it would stand next is computed from
-// the one that is seen, or from nothing, and written where nobody changed it
-// since. A record that cannot be taken is only read. One that can is not settled,
-// so that no purge removes it between the two.
+// what recordstore.Take would: a record that is seen is changed if nobody changed
+// it since, and one that is not seen is written if nobody wrote it since. A record
+// that cannot be taken is only read.
+//
+// A record that is seen is never written anew: had a purge removed it meanwhile,
+// the frontier that was seen beside it would no longer be true. The claim then
+// explains nothing, asks again, and sees the frontier that was raised before the
+// record went.
 const claim = `
-WITH ledger AS MATERIALIZED (
-	SELECT now, COALESCE((SELECT f.day FROM {schema}.frontier AS f WHERE f.class = $4::text), 0) AS frontier
-	FROM ({clock}) AS clock
-), seen AS MATERIALIZED (
-	SELECT state, fence, version, created_at, window_ends_at, not_after, sent_until,
+WITH ledger AS MATERIALIZED ({ledger}), seen AS MATERIALIZED (
+	SELECT version AS seen_version,
 		noted IS NULL AND derivation <> 'foreign' AND (state IN ('planned', 'not_executed') OR NOT look_only
 			AND COALESCE(now < window_ends_at, false) AND COALESCE(now < LEAST(not_after, $9::timestamptz), true)) AS sends,
 		request_hash = ANY($5::bytea[]) AND derivation = ANY($6::text[]) AND COALESCE(seal_version, 0) <= $7::integer
 		AND CASE
 			WHEN state = 'uncertain' THEN true
-			WHEN state = 'sending' THEN holder <> $8::text AND lease_expires_at <= now
+			WHEN state = 'sending' THEN holder <> $8::text AND {dead}
 			WHEN state IN ('planned', 'not_executed') THEN COALESCE(now < LEAST(not_after, $9::timestamptz), true)
 			ELSE false
 		END AS takeable
 	FROM {schema}.record, ledger WHERE {key}
-), held AS (
-	INSERT INTO {schema}.record AS r (day, key_hash, class, request_hash, derivation, holder,
+), made AS (
+	INSERT INTO {schema}.record (day, key_hash, class, request_hash, derivation, holder,
 		scope_hash, provider, account, operation, command_id, request, seal_version,
-		state, taken_from, doubt, fence, version, created_at, claimed_at, lease_expires_at,
+		state, fence, version, created_at, claimed_at, lease_expires_at,
 		window_ends_at, not_after, sent_until, replay_until, evidence_until)
 	SELECT $2::integer, $3::bytea, $4::text, ($5::bytea[])[1], $12::text, $8::text,
 		$14::bytea, $15::text, $16::text, $17::text, $18::text,
 		$13::bytea, CASE WHEN $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) END,
-		'sending', state, COALESCE(state NOT IN ('planned', 'not_executed'), false),
-		COALESCE(fence, 0) + 1, COALESCE(version, 0) + 1, COALESCE(created_at, now), now, now + {us} * $10::bigint,
-		CASE WHEN state NOT IN ('planned', 'not_executed') THEN window_ends_at ELSE now + {us} * $11::bigint END,
-		LEAST(not_after, $9::timestamptz), CASE WHEN COALESCE(sends, true) THEN now + {us} * $10::bigint ELSE sent_until END,
+		'sending', 1, 1, now, now, now + {us} * $10::bigint,
+		now + {us} * $11::bigint, $9::timestamptz, now + {us} * $10::bigint,
 		now + {us} * $19::bigint, now + {us} * $20::bigint
-	FROM ledger LEFT JOIN seen ON true
-	WHERE CASE WHEN version IS NOT NULL THEN takeable
-		ELSE $2::integer <= date_part('epoch', now) / 86400 + 1
-			AND ($2::integer = 0 OR $2::integer > frontier)
-			AND COALESCE(now < $9::timestamptz, true)
-		END
-	ON CONFLICT (day, key_hash) DO UPDATE SET
-		state = excluded.state, taken_from = excluded.taken_from, doubt = excluded.doubt,
-		holder = excluded.holder, fence = excluded.fence, version = excluded.version,
-		claimed_at = excluded.claimed_at, lease_expires_at = excluded.lease_expires_at,
-		window_ends_at = excluded.window_ends_at, not_after = excluded.not_after,
-		sent_until = excluded.sent_until, due_at = NULL,
-		request = COALESCE(r.request, excluded.request),
-		seal_version = CASE WHEN r.request IS NULL AND excluded.request IS NOT NULL
-			THEN excluded.seal_version ELSE r.seal_version END
-	WHERE r.version = excluded.version - 1
+	FROM ledger WHERE NOT EXISTS (SELECT FROM seen) AND {writable}
+	ON CONFLICT (day, key_hash) DO NOTHING
+	RETURNING {columns}
+), taken AS (
+	UPDATE {schema}.record AS r SET
+		state = 'sending', taken_from = r.state, doubt = r.state NOT IN ('planned', 'not_executed'),
+		holder = $8::text, fence = r.fence + 1, version = r.version + 1,
+		claimed_at = now, lease_expires_at = now + {us} * $10::bigint,
+		window_ends_at = CASE WHEN r.state IN ('planned', 'not_executed') THEN now + {us} * $11::bigint ELSE r.window_ends_at END,
+		not_after = LEAST(r.not_after, $9::timestamptz),
+		sent_until = CASE WHEN sends THEN now + {us} * $10::bigint ELSE r.sent_until END, due_at = NULL,
+		request = COALESCE(r.request, $13::bytea),
+		seal_version = CASE WHEN r.request IS NULL AND $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) ELSE r.seal_version END
+	FROM seen, ledger WHERE {key} AND r.version = seen_version AND takeable
 	RETURNING {columns}
 )
 SELECT ledger.now, ledger.frontier, COALESCE(is_held, false), {columns} FROM ledger LEFT JOIN (
-	SELECT true AS is_held, {columns} FROM held
-	UNION ALL SELECT false, {columns} FROM {schema}.record WHERE {key} AND NOT EXISTS (SELECT FROM held)
+	SELECT true AS is_held, {columns} FROM made
+	UNION ALL SELECT true, {columns} FROM taken
+	UNION ALL SELECT false, {columns} FROM {schema}.record
+		WHERE {key} AND NOT EXISTS (SELECT FROM made) AND NOT EXISTS (SELECT FROM taken)
 ) AS found ON true`
 
 // result is what a settlement and a report change. Both bring a row move with
@@ -109,18 +130,28 @@ const result = `
 		request = CASE WHEN move.next IN ('succeeded', 'refused') THEN NULL ELSE r.request END,
 		version = r.version + 1`
 
+// trailColumns are what an entry fills.
+const trailColumns = `{schema}.trail (day, key_hash, at, version, from_state, to_state, kind, actor, reason)`
+
 // settle returns no row where it changes nothing.
 const settle = `
-UPDATE {schema}.record AS r SET {result}
-FROM (SELECT now, $4::text AS next FROM ({clock}) AS clock) AS move
-WHERE {key} AND r.state = 'sending' AND r.holder = $19::text AND r.fence = $20::bigint
-	AND r.noted IS NOT DISTINCT FROM $21::text
-RETURNING {columns}`
+WITH move AS MATERIALIZED (
+	SELECT now, $4::text AS next FROM ({clock}) AS clock
+), settled AS (
+	UPDATE {schema}.record AS r SET {result}
+	FROM move WHERE {key} AND r.state = 'sending' AND r.holder = $22::text AND r.fence = $23::bigint
+		AND r.noted IS NOT DISTINCT FROM $24::text
+	RETURNING {columns}
+), entered AS (
+	INSERT INTO {trail} SELECT $2::integer, $3::bytea, now, version, 'sending', state, $19::text, $20::text, $21::text
+	FROM move, settled WHERE $19::text IS NOT NULL
+)
+SELECT {columns} FROM settled`
 
 // report moves a record as recordstore.ReportMove says.
 const report = `
 WITH move AS MATERIALIZED (
-	SELECT now, version AS seen_version, CASE
+	SELECT now, state AS seen_state, version AS seen_version, CASE
 		WHEN $4::text NOT IN ('succeeded', 'refused') THEN NULL
 		WHEN state = 'sending' THEN CASE
 			WHEN noted = 'succeeded' AND $4::text <> 'succeeded' THEN NULL
@@ -137,6 +168,9 @@ WITH move AS MATERIALIZED (
 	UPDATE {schema}.record AS r SET {result}
 	FROM move WHERE {key} AND r.version = move.seen_version AND move.next IS NOT NULL
 	RETURNING {columns}
+), entered AS (
+	INSERT INTO {trail} SELECT $2::integer, $3::bytea, now, version, seen_state, state, $19::text, $20::text, $21::text
+	FROM move, reported WHERE $19::text IS NOT NULL
 )
 SELECT now, true, {columns} FROM move, reported
 UNION ALL SELECT now, false, {columns} FROM move, {schema}.record WHERE {key} AND NOT EXISTS (SELECT FROM reported)`

@@ -84,7 +84,7 @@ func brokenClaims() []brokenStore {
 			})},
 		{"doubt not set", "claim/takeover grid/claim",
 			afterClaim(func(_ *broken, _ recordstore.Claim, before, rec *recordstore.Record) { rec.Doubt = before.Doubt })},
-		{"doubt kept after a proof", "claim/not_executed grid/claim",
+		{"doubt kept by a claim after a proof", "grid/claim",
 			afterClaim(func(_ *broken, _ recordstore.Claim, before, rec *recordstore.Record) {
 				rec.Doubt = rec.Doubt || before.Doubt
 			})},

@@ -67,6 +67,12 @@ func brokenSettles() []brokenStore {
 			afterSettle(func(before, rec *recordstore.Record) { rec.Request = before.Request })},
 		{"open record loses its request", "settle/writes grid/settle",
 			afterSettle(func(_, rec *recordstore.Record) { rec.Request = nil })},
+		{"doubt kept after a proof", "claim/not_executed grid/settle",
+			afterSettle(func(before, rec *recordstore.Record) { rec.Doubt = before.Doubt })},
+		{"look only taken back", "claim/look_only grid/settle",
+			beforeSettleEdit(func(rec *recordstore.Record) { rec.LookOnly = false })},
+		{"blurred taken back", "claim/look_only grid/settle",
+			beforeSettleEdit(func(rec *recordstore.Record) { rec.Blurred = false })},
 		{"deliveries not added", "settle/adds grid/settle",
 			afterSettle(func(before, rec *recordstore.Record) { rec.Deliveries -= before.Deliveries })},
 		{"reference erased", "settle/adds grid/settle", beforeErasing()},
@@ -95,6 +101,18 @@ func brokenSettles() []brokenStore {
 			return err
 		}}},
 	}
+}
+
+// beforeSettleEdit breaks the record before Settled sees it.
+func beforeSettleEdit(spoil func(rec *recordstore.Record)) steps {
+	return steps{settle: func(b *broken, ctx context.Context, s recordstore.Settlement) (recordstore.Record, error) {
+		b.edit(ctx, s.ID, func(rec *recordstore.Record) {
+			if rec.State == recordstore.Sending {
+				spoil(rec)
+			}
+		})
+		return b.Store.Settle(ctx, s)
+	}}
 }
 
 // beforeErasing lets an empty reference erase what is known.

@@ -14,6 +14,7 @@ func claimCases() []testCase {
 		{"claim/in_flight", "R10: one key is never sent twice at the same time", claimInFlight},
 		{"claim/takeover", "R20: a dead lease is taken over under doubt and with the provider's window as it was, which began at the first claim", claimTakeover},
 		{"claim/window_closed", "R13: after the window the provider executes the same key anew, so only a look-up may speak", claimWindowClosed},
+		{"claim/look_only", "C11: where a resend teaches nothing more, only a look-up may speak, until the record is settled", claimLookOnly},
 		{"claim/foreign", "a key that another maker chose is never resent by us", claimForeign},
 		{"claim/not_executed", "what was proved not to have happened is sent again without doubt and with a new window", claimNotExecuted},
 		{"claim/settled", "a settled command is answered from the ledger, never sent again", claimSettled},
@@ -112,6 +113,24 @@ func claimWindowClosed(l *ledger) {
 	}
 }
 
+func claimLookOnly(l *ledger) {
+	c := newClaim(1)
+	first := l.claim(c, recordstore.Send)
+	l.settle(first, recordstore.Result{State: recordstore.Uncertain, LookOnly: true, Blurred: true})
+	got := l.claim(by(c, "other"), recordstore.Lookup)
+	if !got.SentUntil.Equal(first.SentUntil) {
+		l.Errorf("SentUntil is %v after a claim that may only look up, want %v", got.SentUntil, first.SentUntil)
+	}
+	if got = l.settle(got, recordstore.Result{State: recordstore.Uncertain}); !got.LookOnly || !got.Blurred {
+		l.Errorf("uncertain again: look only %v, blurred %v: a later answer does not take back what an earlier one said", got.LookOnly, got.Blurred)
+	}
+	got = l.settle(l.claim(by(c, "third"), recordstore.Lookup), recordstore.Result{State: recordstore.NotExecuted})
+	if got.LookOnly || !got.Blurred {
+		l.Errorf("not executed: look only %v, blurred %v", got.LookOnly, got.Blurred)
+	}
+	l.claim(by(c, "fourth"), recordstore.Send)
+}
+
 func claimForeign(l *ledger) {
 	c := newClaim(1)
 	c.Derivation = recordstore.Foreign
@@ -131,7 +150,9 @@ func claimNotExecuted(l *ledger) {
 	l.claim(c, recordstore.Send)
 	l.clock.advance(lease)
 	taken := l.claim(by(c, "other"), recordstore.Send)
-	l.settle(taken, recordstore.Result{State: recordstore.NotExecuted})
+	if proved := l.settle(taken, recordstore.Result{State: recordstore.NotExecuted}); proved.Doubt {
+		l.Errorf("a proof that nothing was executed left doubt")
+	}
 	l.clock.advance(2 * window)
 	got := l.claim(by(c, "third"), recordstore.Send)
 	if got.Doubt || got.TakenFrom != recordstore.NotExecuted || got.Fence != 3 || !got.WindowEndsAt.Equal(l.clock.Now().Add(window)) {

@@ -1,6 +1,7 @@
 package recordstoretest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,17 +183,17 @@ func deskEraseGrid(l *ledger) {
 	}, 2)
 }
 
-// deskSteps are the steps of a Desk on id.
-func (l *ledger) deskSteps(id recordstore.ID, v recordstore.Verdict, e recordstore.Entry) map[string]error {
-	_, resolveErr := l.desk().Resolve(l.Context(), v)
-	_, abandonErr := l.desk().Abandon(l.Context(), id, e)
-	_, eraseErr := l.desk().Erase(l.Context(), id, e)
+// deskSteps takes the steps of a Desk on the record of v.
+func (l *ledger) deskSteps(ctx context.Context, v recordstore.Verdict, e recordstore.Entry) map[string]error {
+	_, resolveErr := l.desk().Resolve(ctx, v)
+	_, abandonErr := l.desk().Abandon(ctx, v.ID, e)
+	_, eraseErr := l.desk().Erase(ctx, v.ID, e)
 	return map[string]error{"Resolve": resolveErr, "Abandon": abandonErr, "Erase": eraseErr}
 }
 
 func deskMissing(l *ledger) {
 	rec := recordstore.Record{ID: identity(1), Version: 1}
-	errs := l.deskSteps(rec.ID, verdict(rec, recordstore.Succeeded), *entry("abandon", "no longer wanted"))
+	errs := l.deskSteps(l.Context(), verdict(rec, recordstore.Succeeded), *entry("abandon", "no longer wanted"))
 	_, errs["Trail"] = l.desk().Trail(l.Context(), rec.ID)
 	for step, err := range errs {
 		if !errors.Is(err, recordstore.ErrNotFound) {
@@ -213,7 +214,7 @@ func deskInvalid(l *ledger) {
 	} {
 		v := verdict(rec, recordstore.Succeeded)
 		v.Entry = &e
-		errs := l.deskSteps(rec.ID, v, e)
+		errs := l.deskSteps(l.Context(), v, e)
 		s := settlement(live, result(recordstore.Succeeded))
 		s.Entry = &e
 		_, errs["Settle"] = l.Settle(l.Context(), s)

@@ -36,7 +36,7 @@ func found(c recordstore.Claim) recordstore.Record {
 		CommandID: c.CommandID, Class: c.Class, Derivation: c.Derivation, Fingerprint: c.Fingerprints[0],
 		State: recordstore.Sending, TakenFrom: recordstore.NotExecuted,
 		Evidence: "status_code", Outcome: "pending",
-		Holder: "earlier", Fence: 3, ClaimedAt: start.Add(-lease), LeaseEndsAt: start,
+		Holder: "earlier", Fence: 3, ClaimedAt: start.Add(-lease), LeaseEndsAt: start, SentUntil: start.Add(-time.Hour),
 		Deliveries: 2, WindowEndsAt: start.Add(window - lease),
 		SealVersion: 2, Request: []byte("frozen request"),
 		ResponseStatus: 500, ResponseHeader: []byte("earlier header"), ResponseBody: []byte("earlier body"),
@@ -101,6 +101,8 @@ func newMeeting(n int, state recordstore.State, chance *rand.Rand) meeting {
 	rec := found(c)
 	rec.State = state
 	rec.Doubt = chance.IntN(2) == 0
+	rec.LookOnly = chance.IntN(4) == 0
+	rec.Blurred = chance.IntN(2) == 0
 	rec.TakenFrom = append([]recordstore.State{""}, states[:]...)[chance.IntN(len(states)+1)]
 	if state.Final() || chance.IntN(2) == 0 {
 		rec.Request = nil
@@ -192,18 +194,19 @@ func gridSettle(l *ledger) {
 			return move{} // Nothing else carries a note.
 		}
 		rec.Noted = notes[pick[0]]
+		rec.Doubt, rec.LookOnly, rec.Blurred = pick[6]&1 == 1, pick[6]&2 == 2, pick[6]&2 == 2
 		s := recordstore.Settlement{
 			ID: rec.ID, Holder: []string{rec.Holder, "another"}[pick[1]], Fence: rec.Fence - int64(pick[2]),
 			Noted: notes[pick[3]], Result: gridResult(targets[pick[4]], pick[5]),
 		}
 		want, wantErr := recordstore.Settled(*rec, s, start)
 		return move{
-			about: fmt.Sprintf("%s noted %q settled to %s (noted %q, holder %d, fence %d, result %d)",
-				rec.State, rec.Noted, s.State, s.Noted, pick[1], pick[2], pick[5]),
+			about: fmt.Sprintf("%s noted %q settled to %s (noted %q, holder %d, fence %d, result %d, before %d)",
+				rec.State, rec.Noted, s.State, s.Noted, pick[1], pick[2], pick[5], pick[6]),
 			want: want, wantErr: wantErr,
 			do: func() (recordstore.Record, error) { return l.Settle(l.Context(), s) },
 		}
-	}, 3, 2, 2, 3, len(targets), 2)
+	}, 3, 2, 2, 3, len(targets), 2, 4)
 }
 
 func gridReport(l *ledger) {
@@ -215,13 +218,14 @@ func gridReport(l *ledger) {
 		}
 		rec.Noted = notes[pick[0]]
 		rec.LeaseEndsAt = start.Add(time.Duration(pick[1]) * time.Microsecond)
+		rec.Doubt, rec.LookOnly, rec.Blurred = pick[4] == 1, pick[4] == 1, pick[4] == 1
 		r := gridResult(facts[pick[2]], pick[3])
 		return move{
-			about: fmt.Sprintf("%s noted %q, lease %d, report of %s (result %d)", rec.State, rec.Noted, pick[1], r.State, pick[3]),
+			about: fmt.Sprintf("%s noted %q, lease %d, report of %s (result %d, before %d)", rec.State, rec.Noted, pick[1], r.State, pick[3], pick[4]),
 			want:  recordstore.Reported(*rec, r, start),
 			do:    func() (recordstore.Record, error) { return l.Report(l.Context(), rec.ID, r) },
 		}
-	}, 3, 2, len(facts), 2)
+	}, 3, 2, len(facts), 2, 2)
 }
 
 func gridRenew(l *ledger) {
@@ -243,7 +247,7 @@ func gridRenew(l *ledger) {
 // gridResult returns a result that fills every field, or as few as it can.
 func gridResult(to recordstore.State, sparse int) recordstore.Result {
 	if sparse == 1 {
-		return recordstore.Result{State: to, SealVersion: 1, DueIn: time.Minute}
+		return recordstore.Result{State: to, SealVersion: 1, DueIn: time.Minute, LookOnly: true, Blurred: true}
 	}
 	return result(to)
 }

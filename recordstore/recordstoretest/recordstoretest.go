@@ -129,5 +129,6 @@ func (l *ledger) can(ability string) (ok bool) {
 }
 
 func cases() []testCase {
-	return slices.Concat(claimCases(), frontierCases(), settleCases(), reportCases(), valueCases(), concurrentCases(), gridCases())
+	return slices.Concat(claimCases(), frontierCases(), settleCases(), reportCases(), valueCases(), concurrentCases(),
+		gridCases(), queueCases(), sweepCases(), deskCases(), purgeCases(), planCases())
 }

@@ -200,6 +200,35 @@ func contextEnded(l *ledger) {
 	_, err = l.Report(ended, c.ID, result(recordstore.Refused))
 	gaveUp("Report", err)
 	gaveUp("Attach", l.Attach(ended, recordstore.Pins{Derivation: "k1", Secret: "none"}))
+	for call, err := range l.optional(ended, c.ID) {
+		gaveUp(call, err)
+	}
 	l.same("the stored record", l.stored(c.ID), rec)
 	l.settle(rec, result(recordstore.Uncertain))
+}
+
+// optional makes a call of each optional ability that the store has.
+func (l *ledger) optional(ctx context.Context, id recordstore.ID) map[string]error {
+	errs := map[string]error{}
+	if l.can("Forgetter") {
+		errs["RaiseFrontier"] = l.Store.(recordstore.Forgetter).RaiseFrontier(ctx, "money", 1)
+	}
+	if l.can("Queue") {
+		q := l.Store.(recordstore.Queue)
+		_, _, errs["TakeDue"] = q.TakeDue(ctx, query("reconciler", 10))
+		_, errs["FindCrashed"] = q.FindCrashed(ctx, true, 10)
+		_, errs["Wake"] = q.Wake(ctx, id, "re_event")
+		_, errs["Backlog"] = q.Backlog(ctx, "stripe")
+	}
+	if l.can("Desk") {
+		rec := recordstore.Record{ID: id, Version: 1}
+		for step, err := range l.deskSteps(ctx, verdict(rec, recordstore.Succeeded), *entry("erase", "no longer wanted")) {
+			errs[step] = err
+		}
+		_, errs["Trail"] = l.desk().Trail(ctx, id)
+	}
+	if l.can("Purger") {
+		_, errs["Purge"] = l.Store.(recordstore.Purger).Purge(ctx, 10)
+	}
+	return errs
 }

@@ -18,19 +18,17 @@ const claimSQL = `
 WITH clock(now) AS (SELECT ` + nowSQL + `)
 INSERT INTO samekey_records AS r (` + columns + `)
 SELECT :day, :key_hash, :scope_hash, :provider, :account, :operation, :command_id, :class, :derivation, :request_hash,
-	'sending', 0, '', '', '', '', :holder, 1, now, now + :lease,
-	0, CASE WHEN :window > 0 THEN now + :window END, CASE WHEN :request IS NULL THEN 0 ELSE :seal_version END, 0, '', '', '',
+	'sending', 0, '', '', 0, 0, '', '', :holder, 1, now, now + :lease,
+	0, CASE WHEN :window > 0 THEN now + :window END, now + :lease, CASE WHEN :request IS NULL THEN 0 ELSE :seal_version END, 0, '', '', '',
 	'', NULL, NULL, 0, :not_after, now + :replay, now + :evidence, NULL, now,
 	1, :request, NULL, NULL
 FROM clock
-WHERE EXISTS (SELECT 1 FROM samekey_records WHERE day = :day AND key_hash = :key_hash)
-	OR (:day <= now / 86400000000 + 1
-		AND (:day = 0 OR :day > coalesce((SELECT f.day FROM samekey_frontier AS f WHERE f.class = :class), 0))
-		AND (:not_after IS NULL OR now < :not_after))
+WHERE EXISTS (SELECT 1 FROM samekey_records WHERE day = :day AND key_hash = :key_hash) OR ` + mayBegin + `
 ON CONFLICT (day, key_hash) DO UPDATE SET
 	taken_from = r.state,
 	doubt = r.state IN ('sending', 'uncertain'),
 	window_ends_at = CASE WHEN r.state IN ('planned', 'not_executed') THEN excluded.window_ends_at ELSE r.window_ends_at END,
+	sent_until = CASE WHEN ` + maySend + ` THEN excluded.lease_expires_at ELSE r.sent_until END,
 	state = 'sending',
 	holder = excluded.holder,
 	fence = r.fence + 1,
@@ -49,6 +47,15 @@ WHERE hex(r.request_hash) IN (SELECT value FROM json_each(:request_hashes))
 		OR (r.state IN ('planned', 'not_executed') AND coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1)))
 RETURNING ` + columns
 
+// mayBegin is whether a record may be made where there is none.
+const mayBegin = `(:day <= now / 86400000000 + 1
+		AND (:day = 0 OR :day > coalesce((SELECT f.day FROM samekey_frontier AS f WHERE f.class = :class), 0))
+		AND (:not_after IS NULL OR now < :not_after))`
+
+// maySend is whether the claim that takes r may send, as recordstore.Held decides.
+const maySend = `r.noted = '' AND r.derivation <> 'foreign' AND (r.state IN ('planned', 'not_executed')
+		OR (NOT r.look_only AND excluded.claimed_at < r.window_ends_at AND coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1)))`
+
 // earliestNotAfter is the earlier of two limits of which each may be missing.
 const earliestNotAfter = `min(coalesce(r.not_after, excluded.not_after), coalesce(excluded.not_after, r.not_after))`
 
@@ -66,25 +73,12 @@ func claimArgs(c recordstore.Claim) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(key(c.ID),
-		sql.Named("scope_hash", c.Scope[:]),
-		sql.Named("provider", c.Provider),
-		sql.Named("account", c.Account),
-		sql.Named("operation", c.Operation),
-		sql.Named("command_id", c.CommandID),
-		sql.Named("class", c.Class),
-		sql.Named("derivation", c.Derivation),
+	return append(planArgs(c),
 		sql.Named("derivations", string(derivations)),
-		sql.Named("request_hash", c.Fingerprints[0]),
 		sql.Named("request_hashes", string(known)),
-		sql.Named("seal_version", c.SealVersion),
-		sql.Named("request", blob(c.Request)),
 		sql.Named("holder", c.Holder),
 		sql.Named("lease", c.Lease.Microseconds()),
 		sql.Named("window", c.Window.Microseconds()),
-		sql.Named("not_after", micros(c.NotAfter)),
-		sql.Named("replay", c.Replay.Microseconds()),
-		sql.Named("evidence", c.Evidence.Microseconds()),
 	), nil
 }
 
@@ -93,7 +87,6 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 	if err := c.Check(); err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)
 	}
-	c.NotAfter = c.NotAfter.Truncate(time.Microsecond)
 	args, err := claimArgs(c)
 	if err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)
@@ -123,22 +116,29 @@ var errDisagree = errors.New("the claim statement and the decision table disagre
 // explain says why a claim wrote nothing. It runs in the claim's transaction and
 // with its time, so that it sees what the claim saw.
 func (s *Store) explain(ctx context.Context, tx *sql.Tx, c recordstore.Claim, now sql.NamedArg) (recordstore.Claimed, error) {
-	rec, at, err := read(ctx, tx.StmtContext(ctx, s.find), c.ID, now)
-	found := &rec
-	var frontier int32
-	if errors.Is(err, sql.ErrNoRows) {
-		found = nil
-		err = tx.QueryRowContext(ctx, frontierSQL, now, sql.Named("class", c.Class)).Scan(timestamp{&at}, &frontier)
-	}
+	row := tx.StmtContext(ctx, s.find).QueryRowContext(ctx, append(key(c.ID), now)...)
+	found, frontier, at, err := met(ctx, tx, row, c, now)
 	if err != nil {
 		return recordstore.Claimed{}, err
 	}
 	next, d := recordstore.Take(c, found, frontier, at)
 	holds := d == recordstore.Send || d == recordstore.Lookup
-	if holds && (found == nil || next.Version != rec.Version) { // Not our own claim, asked again.
+	if holds && (found == nil || next.Version != found.Version) { // Not our own claim, asked again.
 		return recordstore.Claimed{}, errDisagree
 	}
 	return recordstore.Claimed{Decision: d, Record: next, Now: at}, nil
+}
+
+// met reads what c met: row is that of getSQL; found is nil where it is none.
+func met(ctx context.Context, db querier, row *sql.Row, c recordstore.Claim, now sql.NamedArg) (
+	found *recordstore.Record, frontier int32, at time.Time, err error) {
+	var rec recordstore.Record
+	err = scan(row, &rec, timestamp{&at})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = db.QueryRowContext(ctx, frontierSQL, now, sql.Named("class", c.Class)).Scan(timestamp{&at}, &frontier)
+		return nil, frontier, at, err
+	}
+	return &rec, 0, at, err
 }
 
 // frontierSQL reads the ledger's time and the frontier of a class.

@@ -33,6 +33,8 @@ CREATE TABLE samekey_records (
 	doubt               INTEGER NOT NULL, -- 1: an earlier claim may have delivered, its answer is not known
 	taken_from          TEXT    NOT NULL, -- the state that the last claim found; '' for a new record
 	noted               TEXT    NOT NULL, -- while sending: 'succeeded' or 'refused', learned elsewhere
+	look_only           INTEGER NOT NULL, -- 1: the answers so far teach nothing more by a resend
+	blurred             INTEGER NOT NULL, -- 1: an answer so far was a stored failure, so that absence proves nothing
 	evidence            TEXT    NOT NULL, -- what the answer's label rests on
 	outcome             TEXT    NOT NULL, -- of an applied effect: done, pending, partial
 	holder              TEXT    NOT NULL, -- claim id of the last claim
@@ -41,6 +43,7 @@ CREATE TABLE samekey_records (
 	lease_expires_at    INTEGER,
 	deliveries          INTEGER NOT NULL, -- of all claims, as far as they were settled
 	window_ends_at      INTEGER,          -- until then the provider deduplicates
+	sent_until          INTEGER,          -- end of the last lease under which a request may have been written
 	seal_version        INTEGER NOT NULL, -- format of the sealed columns
 	response_status     INTEGER NOT NULL,
 	external_ref        TEXT    NOT NULL, -- the provider's id of the object
@@ -52,7 +55,7 @@ CREATE TABLE samekey_records (
 	checks              INTEGER NOT NULL, -- of the reconciler
 	not_after           INTEGER,          -- never sent after it
 	replay_until        INTEGER,
-	evidence_until      INTEGER,
+	evidence_until      INTEGER,          -- NULL in a tombstone
 	body_purged_at      INTEGER,
 	created_at          INTEGER,
 	version             INTEGER NOT NULL, -- raised by every change
@@ -65,8 +68,37 @@ CREATE TABLE samekey_records (
 -- The newest claim is part of the ledger's clock, and crashed senders are found by it.
 CREATE INDEX samekey_records_claimed ON samekey_records (claimed_at);
 
--- What the reconciler looks at next. Rows of ordinary calls are never in it.
-CREATE INDEX samekey_records_due ON samekey_records (due_at) WHERE due_at IS NOT NULL;
+-- What the reconciler looks at next, by age and by owner. Rows of ordinary calls
+-- are never in these.
+CREATE INDEX samekey_records_due ON samekey_records (provider, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX samekey_records_turn ON samekey_records (provider, scope_hash, due_at) WHERE due_at IS NOT NULL;
+
+-- What waits for somebody to find out.
+CREATE INDEX samekey_records_open ON samekey_records (provider, state, claimed_at)
+	WHERE state = 'uncertain' OR state = 'manual_review';
+
+-- What retention removes next: of rows with bodies these, of all others the row.
+CREATE INDEX samekey_records_retention ON samekey_records (` + bodiless + `, ` + removedNext + `);
+
+CREATE TABLE samekey_trail (
+	-- What happened to a record beyond an ordinary call.
+	day        INTEGER NOT NULL, -- the record's, as its key_hash
+	key_hash   BLOB    NOT NULL,
+	version    INTEGER NOT NULL, -- of the record afterwards
+	at         INTEGER NOT NULL,
+	kind       TEXT    NOT NULL, -- takeover, lookup, report, webhook, verdict, abandon, erase, purge
+	from_state TEXT    NOT NULL,
+	to_state   TEXT    NOT NULL,
+	actor      TEXT    NOT NULL, -- a person's name, or what part of the software
+	text       TEXT    NOT NULL, -- the reason, or what was seen
+	PRIMARY KEY (day, key_hash, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE samekey_sweep (
+	-- How far the search for crashed senders has come. One row.
+	one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+	claimed_at INTEGER NOT NULL -- every sender claimed before it has ended or is due
+) STRICT;
 
 CREATE TABLE samekey_frontier (
 	-- The day up to which evidence of a class may be gone. Raised before a purge, never lowered.
@@ -81,6 +113,13 @@ CREATE TABLE samekey_pins (
 	secret     TEXT    NOT NULL  -- fingerprint of the secret, 'none' without one
 ) STRICT;
 `
+
+// bodiless is whether a row holds no bodies, removedNext when retention removes
+// something of it. One index on both serves the two steps of a purge.
+const (
+	bodiless    = `(request IS NULL AND response_headers IS NULL AND response_body IS NULL)`
+	removedNext = `(CASE WHEN ` + bodiless + ` THEN evidence_until ELSE replay_until END)`
+)
 
 // The version stands in a table of its own and not in user_version, so that a
 // service may keep the ledger beside its own tables.

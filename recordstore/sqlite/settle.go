@@ -16,6 +16,9 @@ const settleSQL = `
 UPDATE samekey_records SET
 	state = :state,
 	noted = '',
+	doubt = doubt AND :state <> 'not_executed',
+	look_only = :state = 'uncertain' AND (look_only OR :look_only),
+	blurred = blurred OR :blurred,
 	evidence = :evidence,
 	outcome = :outcome,
 	error_code = :error_code,
@@ -40,6 +43,7 @@ const renewSQL = `
 UPDATE samekey_records SET
 	lease_expires_at = max(lease_expires_at, ` + nowSQL + ` + :lease),
 	due_at = max(lease_expires_at, ` + nowSQL + ` + :lease),
+	sent_until = max(lease_expires_at, ` + nowSQL + ` + :lease),
 	version = version + 1
 WHERE day = :day AND key_hash = :key_hash
 	AND state = 'sending' AND holder = :holder AND fence = :fence AND lease_expires_at > ` + nowSQL
@@ -55,6 +59,8 @@ func settleArgs(s recordstore.Settlement) []any {
 		sql.Named("outcome", s.Outcome),
 		sql.Named("error_code", s.ErrorCode),
 		sql.Named("deliveries", s.Deliveries),
+		sql.Named("look_only", s.LookOnly),
+		sql.Named("blurred", s.Blurred),
 		sql.Named("response_status", s.ResponseStatus),
 		sql.Named("response_headers", blob(s.ResponseHeader)),
 		sql.Named("response_body", blob(s.ResponseBody)),
@@ -75,6 +81,9 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 	var rec recordstore.Record
 	err := s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
 		err := scan(tx.StmtContext(ctx, s.settle).QueryRowContext(ctx, append(args, now)...), &rec)
+		if err == nil && st.Entry != nil {
+			return note(ctx, tx, st.ID, st.Entry.Stamped(recordstore.Record{State: recordstore.Sending}, rec, rec.AnsweredAt))
+		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -110,25 +119,39 @@ func (s *Store) Renew(ctx context.Context, id recordstore.ID, holder string, fen
 	return wrap("renew", err)
 }
 
-// Report implements recordstore.Store. Facts are rare: it reads, decides with
-// recordstore.Reported and writes the row, in one transaction.
+// Report implements recordstore.Store.
 func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
+	if err := r.Check(); err != nil {
+		return recordstore.Record{}, wrap("report", err)
+	}
+	return s.change(ctx, "report", id, r.Entry, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+		return recordstore.Reported(rec, r, now), nil
+	})
+}
+
+// change replaces the record of id by what move makes of it and appends e to its
+// trail, if that is another one. What it serves is rare: it reads, decides and
+// writes the row, in one transaction. The record is returned with ErrNotHeld too.
+func (s *Store) change(ctx context.Context, call string, id recordstore.ID, e *recordstore.Entry,
+	move func(recordstore.Record, time.Time) (recordstore.Record, error)) (recordstore.Record, error) {
 	var next recordstore.Record
 	err := s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
 		rec, at, err := read(ctx, tx.StmtContext(ctx, s.find), id, now)
 		if err != nil {
 			return err
 		}
-		if next = recordstore.Reported(rec, r, at); next.Version == rec.Version {
-			return nil
+		if next, err = move(rec, at); err != nil || next.Version == rec.Version {
+			return err
 		}
-		_, err = tx.ExecContext(ctx, putSQL, values(&next)...)
-		return err
+		if _, err = tx.ExecContext(ctx, putSQL, values(&next)...); err != nil || e == nil {
+			return err
+		}
+		return note(ctx, tx, id, e.Stamped(rec, next, at))
 	})
-	if err != nil {
-		return recordstore.Record{}, wrap("report", err)
+	if err != nil && !errors.Is(err, recordstore.ErrNotHeld) {
+		next = recordstore.Record{}
 	}
-	return next, nil
+	return next, wrap(call, err)
 }
 
 // wrap gives an error of a call its place. A row that is not there is ErrNotFound.

@@ -71,7 +71,7 @@ func createPaymentToken(x *exec) (reply, *failure) {
 			x.bad("INVALID_PARAMETER_VALUE", "/payment_source/token/type", "The type must be SETUP_TOKEN.")
 		case setup == nil:
 			return reply{}, notFound("/payment_source/token/id")
-		case setup.status != "APPROVED":
+		case setup.status != "APPROVED" && setup.status != "VAULTED": // PayPal does not say that it is used up
 			return reply{}, refused("SETUP_TOKEN_NOT_APPROVED", "The payer has not approved the setup token.")
 		default:
 			shown, _ = setup.fields["payment_source"].(object)

@@ -1,0 +1,80 @@
+package stripe
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/seed-6b5e302b/samekey/keyderive"
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
+)
+
+// object is what a search reads of one.
+type object struct {
+	ID             string            `json:"id"`
+	Status         string            `json:"status"`
+	Closed         bool              `json:"closed"`
+	AmountReceived int64             `json:"amount_received"`
+	Metadata       map[string]string `json:"metadata"`
+}
+
+// markField is the metadata entry that holds the operation's mark; "" if it has
+// none.
+func markField(op rs.Operation) string {
+	if len(op.Marks) == 0 {
+		return ""
+	}
+	name := strings.TrimPrefix(op.Marks[0].Name, "/metadata/")
+	return strings.TrimSuffix(strings.TrimPrefix(name, "metadata["), "]")
+}
+
+// mark is what stands in the place of the operation's mark.
+func (o object) mark(op rs.Operation) string { return o.Metadata[markField(op)] }
+
+// carries reports whether the operation's mark is on o.
+func (o object) carries(op rs.Operation, mark string) bool {
+	return mark != "" && len(op.Marks) > 0 && o.mark(op) == mark
+}
+
+// isMark tells a ledger's mark from text of the caller's own.
+func isMark(s string) bool {
+	_, _, err := keyderive.ParseMark(s)
+	return err == nil
+}
+
+// sentMark reports whether the message carries the mark that is searched for: a
+// caller may have filled its place.
+func (s *search) sentMark() bool {
+	return s.Mark != "" && len(s.Operation.Marks) > 0 && s.form.Get(s.Operation.Marks[0].Name) == s.Mark
+}
+
+// mayBe reports whether an object without a mark may be the one searched for. It
+// is not if it differs in a member that the request fixed for good.
+func (s *search) mayBe(raw json.RawMessage, fixed []string) bool {
+	if len(fixed) == 0 {
+		return true
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return true
+	}
+	differs := func(name, want string) bool {
+		member, listed := members[name]
+		return want != "" && listed && !strings.EqualFold(plain(member), want)
+	}
+	if s.Operation.Name == "payout.reverse" {
+		original, err := url.PathUnescape(s.targetID())
+		return err != nil || !differs("original_payout", original)
+	}
+	return !slices.ContainsFunc(fixed, func(name string) bool { return differs(name, s.form.Get(name)) })
+}
+
+// plain is a number or text as a form has it, and of an object its id.
+func plain(raw json.RawMessage) string {
+	var id ID
+	if id.UnmarshalJSON(raw) == nil {
+		return string(id)
+	}
+	return string(raw)
+}

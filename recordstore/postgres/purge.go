@@ -1,0 +1,167 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+const raise = `
+INSERT INTO {schema}.frontier AS f (class, day) VALUES ($1::text, $2::integer)
+ON CONFLICT (class) DO UPDATE SET day = excluded.day WHERE f.day < excluded.day`
+
+// RaiseFrontier implements recordstore.Forgetter. A claim that is under way still
+// compares with the old day; what it found in the ledger it does not write anew.
+func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	if strings.TrimSpace(class) == "" || day < 0 {
+		return fmt.Errorf("postgres: raise frontier: %w: it takes a class and a day since 1970", recordstore.ErrInvalid)
+	}
+	err := s.step(ctx, func() (bool, error) {
+		_, err := s.pool.Exec(ctx, s.sql.raise, class, day)
+		return true, err
+	})
+	if err != nil {
+		return fmt.Errorf("postgres: raise frontier: %w", err)
+	}
+	return nil
+}
+
+// What retention asks of a record. {ends} is what the index record_ends is sorted
+// by; the order keeps the server from reading the table instead.
+const (
+	settled = `state IN ('succeeded', 'refused', 'not_executed', 'abandoned') AND waiting IS NULL`
+	ends    = `(CASE WHEN bodies THEN LEAST(replay_until, evidence_until) ELSE evidence_until END)`
+
+	// over is said of records with bodies or without, and of those that have a day
+	// or of those that have none. One that was written just now stays: a claim of it
+	// that saw neither record nor frontier may still be under way.
+	over = `bodies = $2::boolean AND {ends} <= (SELECT now FROM ledger) AND {settled}
+		AND evidence_until <= (SELECT now FROM ledger) AND created_at <= (SELECT now FROM ledger) - interval '10 minutes'`
+
+	// ended is said of a day: no later command of it is to be expected.
+	ended = `day > 0 AND day < (SELECT {today} FROM ledger) - 1`
+)
+
+// empty removes up to $2 bodies, as recordstore.Emptied says.
+const empty = `
+WITH ledger AS MATERIALIZED ({clock}), done AS (
+	SELECT day, key_hash FROM {schema}.record
+	WHERE bodies AND {ends} <= (SELECT now FROM ledger) AND {settled} AND replay_until <= (SELECT now FROM ledger)
+	ORDER BY {ends} LIMIT $2::integer FOR UPDATE SKIP LOCKED
+), emptied AS (
+	UPDATE {schema}.record AS r SET request = NULL, response_headers = NULL, response_body = NULL,
+		body_purged_at = now, version = r.version + 1
+	FROM done, ledger WHERE r.day = done.day AND r.key_hash = done.key_hash
+	RETURNING r.day
+)
+SELECT count(*) FROM emptied`
+
+// purgeable returns how far the frontiers must be raised before remove.
+const purgeable = `
+WITH ledger AS MATERIALIZED ({clock})
+SELECT class, max(day) FROM (
+	SELECT class, day FROM {schema}.record WHERE {over} AND {ended}
+	ORDER BY {ends} LIMIT $3::integer
+) AS next GROUP BY class`
+
+// remove deletes up to $3 records, as recordstore.Purgeable says, that lie behind
+// the frontier of their class, and their trails.
+const remove = `
+WITH ledger AS MATERIALIZED ({clock}), done AS (
+	SELECT day, key_hash FROM {schema}.record AS r
+	WHERE {over} AND {ended} AND day <= (SELECT f.day FROM {schema}.frontier AS f WHERE f.class = r.class)
+	ORDER BY {ends} LIMIT $3::integer FOR UPDATE OF r SKIP LOCKED
+), removed AS (
+	DELETE FROM {schema}.record AS r USING done WHERE r.day = done.day AND r.key_hash = done.key_hash
+	RETURNING r.day, r.key_hash
+), forgotten AS (
+	DELETE FROM {schema}.trail AS t USING removed WHERE t.day = removed.day AND t.key_hash = removed.key_hash
+)
+SELECT count(*) FROM removed`
+
+// shrink makes up to $3 tombstones, as recordstore.Tombstone says, without their
+// trails.
+const shrink = `
+WITH ledger AS MATERIALIZED ({clock}), done AS (
+	SELECT day, key_hash FROM {schema}.record
+	WHERE {over} AND day = 0
+	ORDER BY {ends} LIMIT $3::integer FOR UPDATE SKIP LOCKED
+), shrunk AS (
+	UPDATE {schema}.record AS r SET request = NULL, response_headers = NULL, response_body = NULL,
+		body_purged_at = CASE WHEN r.bodies THEN now ELSE r.body_purged_at END,
+		object_status = NULL, provider_request_id = NULL, evidence_until = NULL, version = r.version + 1
+	FROM done, ledger WHERE r.day = done.day AND r.key_hash = done.key_hash
+	RETURNING r.day, r.key_hash
+), forgotten AS (
+	DELETE FROM {schema}.trail AS t USING shrunk WHERE t.day = shrunk.day AND t.key_hash = shrunk.key_hash
+)
+SELECT count(*) FROM shrunk`
+
+// purgeStep bounds what one statement of a purge locks.
+const purgeStep = 500
+
+// Purge implements recordstore.Purger. Each step is a statement for at most 500
+// records; a record that somebody else holds is passed over. A record goes no
+// earlier than 10 minutes after it was written.
+func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error) {
+	var p recordstore.Purged
+	if limit < 1 {
+		return p, fmt.Errorf("postgres: purge: %w: the limit must be positive", recordstore.ErrInvalid)
+	}
+	steps := []struct {
+		total *int
+		sql   string
+		args  []any
+	}{
+		{&p.Bodies, s.sql.empty, nil},
+		{&p.Records, s.sql.remove, []any{false}},
+		{&p.Records, s.sql.shrink, []any{false}},
+		{&p.Records, s.sql.remove, []any{true}}, // with bodies that are to stay longer
+		{&p.Records, s.sql.shrink, []any{true}},
+	}
+	for _, step := range steps {
+		for more := true; more && *step.total < limit; {
+			n := min(purgeStep, limit-*step.total)
+			args := append([]any{s.clock()}, append(step.args, n)...)
+			done, err := s.purge(ctx, step.sql, args)
+			*step.total += done
+			if err != nil {
+				return p, fmt.Errorf("postgres: purge: %w", err)
+			}
+			more = done == n
+		}
+	}
+	return p, nil
+}
+
+// purge runs one step and returns how many records it changed. Before records are
+// deleted it raises the frontiers, and lets that be committed, so that every claim
+// that finds a record gone sees them.
+func (s *Store) purge(ctx context.Context, sql string, args []any) (n int, err error) {
+	if sql == s.sql.remove {
+		days, err := collect(ctx, s, s.sql.purgeable, args, pgx.RowToStructByPos[classDay])
+		if err != nil || len(days) == 0 {
+			return 0, err
+		}
+		for _, d := range days {
+			if err := s.RaiseFrontier(ctx, d.Class, d.Day); err != nil {
+				return 0, err
+			}
+		}
+	}
+	err = s.step(ctx, func() (bool, error) { return true, s.one(ctx, sql, args, []any{&n}) })
+	return n, err
+}
+
+// classDay is how far a class's frontier must reach.
+type classDay struct {
+	Class string
+	Day   int32
+}
