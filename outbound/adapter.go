@@ -80,15 +80,18 @@ type Delivery struct {
 // proved. Adapters judge each answer alone; the core folds verdicts, so that a
 // None after an unknown delivery stays unknown.
 type Verdict struct {
+	// None counts as a proof only with the Code of one: Rejected, Refused, Auth,
+	// RateLimited, Unavailable or Invalid.
 	Effect Effect
 	Code   Code // What kind of failure; "" when applied, and for unknown without more.
 
-	// Label and Evidence are set only where the provider gives a signal. Else the
-	// core labels by what it knows of other deliveries.
+	// Evidence is set only where the provider gives a signal, and fixes the label.
+	// Else the core labels by what it knows of other deliveries. A Label without
+	// Evidence makes it give the weaker one.
 	Label    Label
 	Evidence Evidence
 
-	Outcome      Outcome // Of an applied effect. Defaults to Done.
+	Outcome      Outcome // Of an applied effect. Defaults to Done; a word that is none of ours is Pending.
 	ExternalRef  string
 	ObjectStatus string
 	ProviderCode string
@@ -98,7 +101,7 @@ type Verdict struct {
 	Look         bool // A resend teaches nothing more (already done, mismatch, replayed unknown): look up.
 
 	Answer     *Answer // nil if none was read whole.
-	Deliveries int     // Requests that may have reached the wire, net/http's hidden ones included; 0 proves that nothing was written.
+	Deliveries int     // Requests that may have reached the wire, net/http's hidden ones included; 0 beside None proves that nothing was written.
 	Err        error
 }
 

@@ -14,7 +14,7 @@ const firstCheck = time.Minute
 
 // settled is what the ledger says after a judgement was handed in.
 type settled struct {
-	record recordstore.Record // What the ledger holds; zero if it could not be asked.
+	record recordstore.Record // What the ledger holds, as far as it could be asked.
 	was    recordstore.State  // What it held before, where the claim was lost.
 	noted  recordstore.State  // The note that was there when the claim ended.
 	lost   bool               // The claim was held no longer.
@@ -101,7 +101,10 @@ func (c *Client) reportFact(ctx context.Context, o *order, rec, now recordstore.
 	if !j.fact() {
 		return end
 	}
-	end.record, end.err = c.report(ctx, rec.ID, c.result(o, rec, j))
+	reported, err := c.report(ctx, rec.ID, c.result(o, rec, j))
+	if end.err = err; err == nil {
+		end.record = reported
+	}
 	return end
 }
 

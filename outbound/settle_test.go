@@ -268,6 +268,6 @@ func TestLateRefusalBesideAReviewWithoutALedger(t *testing.T) {
 		return []outbound.Verdict{declined}
 	}
 	_, err := c.Do(t.Context(), call)
-	wantError(t, err, outbound.ErrManualReview, outbound.EffectUnknown, true)
 	ledger.cut()
+	wantError(t, err, outbound.ErrManualReview, outbound.EffectUnknown, true)
 }

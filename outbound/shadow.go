@@ -18,6 +18,10 @@ func (c *Client) Shadow(ctx context.Context, call Call, send func(context.Contex
 		return
 	}
 	defer c.work.Done()
+	if c.opts.KeysOnly != nil && c.opts.KeysOnly(ctx) {
+		send(ctx)
+		return
+	}
 	o, rec, held := c.shadowClaim(ctx, call)
 	v := send(ctx)
 	if held {

@@ -21,6 +21,12 @@ const ScopeName = "github.com/seed-6b5e302b/samekey/outbound"
 // Telemetry says where spans, metrics and log lines go. None of them ever holds
 // a raw key, a credential, a body or card data; command IDs stand in spans and
 // log lines in clear.
+//
+// Counters, each by samekey.provider and samekey.operation: samekey.calls,
+// .deliveries, .blocked, .leases, .became_uncertain, .reconciled, .reviews,
+// .unrecorded, .contradicted, .command.reused and .shadow. samekey.call.duration is
+// a histogram in seconds. Gauges of what waits, by provider: samekey.uncertain,
+// .uncertain.age.p95, .review and .due.
 type Telemetry struct {
 	TracerProvider trace.TracerProvider // Defaults to the global one.
 	MeterProvider  metric.MeterProvider // Defaults to the global one.

@@ -52,6 +52,7 @@ var rooms = []room{
 	{dir: "internal/fakeprovider/*", may: []string{"replaysemantics", "internal/fakeprovider"}, why: "the judge shares no code with the judged"},
 
 	{dir: "internal/arch", why: "it reads source and runs nothing"},
+	{dir: "internal/endtoend", why: "it holds tests only"},
 	{dir: "internal/pgtest", may: []string{pgx}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/pgtest/*", may: []string{"internal/pgtest"}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/semanticsdoc", free: true},

@@ -1,15 +1,24 @@
 package endtoend
 
 import (
+	"context"
+	"encoding/json"
+	"io"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/outbound/dropin"
 	"github.com/seed-6b5e302b/samekey/providers/paypal"
 	"github.com/seed-6b5e302b/samekey/providers/providertest"
 	"github.com/seed-6b5e302b/samekey/providers/stripe"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/recordstore/memory"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/outbound/dropin"
 	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
+	"github.com/seed-6b5e302b/samekey/providers/stripe"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 

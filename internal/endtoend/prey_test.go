@@ -338,4 +338,3 @@ func (p *prey) deadLedger() error {
 	fmt.Fprintf(&p.errors, "%v\n%+v\n", reply.Unrecorded, reply.Unrecorded)
 	return nil
 }
-

@@ -48,7 +48,6 @@ func sentAt(l *outbound.Lookup) {
 	l.FirstSentAt, l.SentUntil = firstSent, firstSent.Add(time.Minute)
 }
 
-
 func after(issue string) func(*outbound.Lookup) {
 	return func(l *outbound.Lookup) { l.Code = issue }
 }
@@ -152,5 +151,14 @@ func TestAccountCannotBeTold(t *testing.T) {
 	f, err := codec{}.Find(t.Context(), holds.get, lookup(t, subscriptionCancel, "I-BW452GLLEP1G", nil))
 	if err == nil || f != (outbound.Finding{}) {
 		t.Errorf("finding %+v, %v; want an error and unknown", f, err)
+	}
+}
+
+// all does several things to a look-up.
+func all(hows ...func(*outbound.Lookup)) func(*outbound.Lookup) {
+	return func(l *outbound.Lookup) {
+		for _, how := range hows {
+			how(l)
+		}
 	}
 }

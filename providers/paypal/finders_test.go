@@ -298,7 +298,7 @@ func TestLookupRenewsToken(t *testing.T) {
 func TestLookupFails(t *testing.T) {
 	inWorld(t, paypal.Config{}, func(w world) {
 		l := w.lose(paypal.OrderCapture(cmd("c1"), w.fake.Seed(providertest.ApprovedOrder{}), nil))
-		for _, kind := range []providertest.Kind{providertest.Status500, providertest.Status503, providertest.HTML502, providertest.RateLimit, providertest.Truncate, providertest.Empty, providertest.DropBeforeApply} {
+		for _, kind := range []providertest.Kind{providertest.Status500, providertest.Status503, providertest.HTML502, providertest.RateLimit, providertest.Truncate, providertest.Empty} {
 			w.fake.Inject(providertest.Fault{Kind: kind, Operation: "order.get", Times: 1})
 			if f, err := w.adapter.Find(w.Context(), l); err == nil || f != (outbound.Finding{}) {
 				w.Errorf("%s: finding %+v, %v; want an error", kind, f, err)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/keyderive"
-	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
@@ -155,6 +154,7 @@ func (b *batch) events(ctx context.Context) {
 		if s == nil || !slices.Contains(types, e.Type) {
 			return e.ID, true, nil
 		}
+		s.rival = true
 		if _, newer := seen[s]; !newer && s.asSent(&e) && (slices.Contains(tr.refused, e.Type) || s.madeOf(&e) != "") {
 			seen[s] = e
 		}
@@ -214,16 +214,14 @@ func (b *batch) told(ctx context.Context, s *search, e *event) error {
 		if json.Unmarshal(e.Data.Object, &a) != nil {
 			return errUnreadable
 		}
-		code := a.failure()
-		if code == "" {
-			code = e.Type
+		v := declined(&a)
+		if a.failure() == "" {
+			v.ProviderCode = e.Type
 		}
-		s.finding = outbound.Finding{
-			Effect: outbound.EffectNone, Code: outbound.ErrRefused, Evidence: rs.ByLookup,
-			ExternalRef: a.ID, ObjectStatus: a.Status, ProviderCode: code, Answer: answerOf(e.Data.Object),
-		}
+		s.conclude(v, rs.ByLookup, "", e.Data.Object)
 		return nil
 	}
+	s.created = true
 	x, err := b.read(ctx, s.madeOf(e), nil)
 	if answered := answeredError(0); errors.As(err, &answered) && answered == http.StatusNotFound {
 		// It was deleted since: what the event showed of it is the latest status.

@@ -41,7 +41,9 @@ type search struct {
 	form    url.Values // Of the frozen message; empty if it is not known any more.
 	finding outbound.Finding
 	err     error
-	rival   bool // An object was listed that may be ours and lost the mark.
+	rival   bool // Something was seen that may be ours: an object without a mark, another request with the key.
+	missing bool // A complete list does not have it.
+	created bool // An event with the key says that it was created, and none that it was declined.
 }
 
 // Find looks an effect up. A look-up that is refused or fails is an error.
@@ -102,6 +104,7 @@ func (c codec) lookUp(ctx context.Context, get httpadapter.Get, ls []*outbound.L
 		b.references(ctx)
 	}
 	b.events(ctx)
+	b.absences()
 	return b
 }
 
@@ -206,19 +209,35 @@ func (e answeredError) Error() string {
 }
 
 // found makes the object in body the finding. An id that Stripe answered for is
-// the object's own.
+// the object's own. A new intent that was declined since was created all the
+// same, unless the request that created it confirmed it too; where the request is
+// not known any more, only an event can tell.
 func (s *search) found(x *httpadapter.Exchange, body []byte, evidence rs.Evidence) error {
 	var a answer
 	if err := json.Unmarshal(body, &a); err != nil || !a.identified() {
 		return errUnreadable
 	}
 	v := judgeObject(s.Operation.Name, &a)
+	if creates(s.Operation) && a.unpaid() {
+		switch {
+		case s.form.Get("confirm") == "true":
+			v = declined(&a)
+		case s.Message.Target == "" && !s.created:
+			s.rival = true
+			return nil
+		}
+	}
+	s.conclude(v, evidence, x.Header.Get(headerRequestID), body)
+	return nil
+}
+
+// conclude makes a verdict on the object in body the finding.
+func (s *search) conclude(v outbound.Verdict, evidence rs.Evidence, requestID string, body []byte) {
 	s.finding = outbound.Finding{
 		Effect: v.Effect, Code: v.Code, Evidence: evidence, Outcome: v.Outcome,
 		ExternalRef: v.ExternalRef, ObjectStatus: v.ObjectStatus, ProviderCode: v.ProviderCode,
-		RequestID: x.Header.Get(headerRequestID), Answer: answerOf(body),
+		RequestID: requestID, Answer: answerOf(body),
 	}
-	return nil
 }
 
 // absent makes the proof that there is no effect the finding.

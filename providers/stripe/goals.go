@@ -108,11 +108,11 @@ func (s *search) state(x *httpadapter.Exchange, o object) (before bool, err erro
 	case slices.Contains(g.reached, o.Status) && s.whole(o):
 		return false, s.found(x, x.Body, rs.ByStateGuard)
 	case slices.Contains(g.missed, o.Status) && untouched:
-		s.finding = outbound.Finding{
-			Effect: outbound.EffectNone, Code: outbound.ErrRefused, Evidence: rs.ByStateGuard,
-			ExternalRef: o.ID, ObjectStatus: o.Status, ProviderCode: o.Status,
-			RequestID: x.Header.Get(headerRequestID), Answer: answerOf(x.Body),
+		v := outbound.Verdict{
+			Effect: outbound.EffectNone, Code: outbound.ErrRefused, ProviderCode: o.Status,
+			ExternalRef: o.ID, ObjectStatus: o.Status,
 		}
+		s.conclude(v, rs.ByStateGuard, x.Header.Get(headerRequestID), x.Body)
 	case slices.Contains(g.before, o.Status):
 		return untouched, nil
 	}

@@ -91,6 +91,8 @@ func judge(x *httpadapter.Exchange) outbound.Verdict {
 		return outbound.Verdict{Again: true} // even where a header forbids: a resend replays the whole answer
 	}
 	switch {
+	case success && a.Error == nil && a.unpaid():
+		return labelled(x, declined(&a)) // confirmed by this very request
 	case success && a.Error == nil && a.identified():
 		return labelled(x, judgeObject(x.Operation.Name, &a))
 	case !success && a.Error != nil && a.Error.name() != "":

@@ -106,11 +106,19 @@ func (b *batch) inList(ctx context.Context, at string, group []*search) error {
 		return err
 	}
 	for _, s := range group {
-		if s.provable() {
+		s.missing = s.provable()
+	}
+	return nil
+}
+
+// absences makes findings of what complete lists miss, unless an event showed
+// since that the key was used.
+func (b *batch) absences() {
+	for _, s := range b.searches {
+		if s.missing && s.provable() {
 			s.absent()
 		}
 	}
-	return nil
 }
 
 // provable reports whether the absence of one of the group can be proved.
@@ -118,11 +126,12 @@ func (b *batch) provable(group []*search) bool {
 	return b.owners != nil && slices.ContainsFunc(group, (*search).provable)
 }
 
-// provable reports whether finding nothing would prove that there is nothing.
-// Where something named the object, there is one.
+// provable reports whether finding nothing would prove that there is nothing. Not
+// where something named the object, nor where the key was used with another
+// request, of which nobody knows what it did.
 func (s *search) provable() bool {
 	c, listed := collections[s.Operation.Name]
-	return s.open() && listed && c.doubt == "" && !s.rival && s.ExternalRef == "" && s.sentMark() &&
+	return s.open() && listed && c.doubt == "" && !s.rival && s.ExternalRef == "" && s.Code != typeIdempotency && s.sentMark() &&
 		!s.FirstSentAt.IsZero() && !s.SentUntil.IsZero()
 }
 

@@ -18,10 +18,11 @@ const (
 // that is not listed has no status that matters, and is done.
 // Source: the status attribute of each object at https://docs.stripe.com/api.
 var meanings = map[string]map[string]outbound.Outcome{
-	// A created intent waits for its payer by design; what is running is pending.
+	// A created intent waits for its payer by design; what is running is pending. One
+	// that was canceled since was created all the same.
 	"payment_intent.create": {
 		"requires_payment_method": done, "requires_confirmation": done, "requires_capture": done, "succeeded": done,
-		"canceled": refused,
+		"canceled": done,
 	},
 	"payment_intent.confirm": {
 		"requires_capture": done, "succeeded": done,
@@ -33,7 +34,7 @@ var meanings = map[string]map[string]outbound.Outcome{
 
 	"setup_intent.create": {
 		"requires_payment_method": done, "requires_confirmation": done, "succeeded": done,
-		"canceled": refused,
+		"canceled": done,
 	},
 	"setup_intent.confirm": {"succeeded": done, "requires_payment_method": refused, "canceled": refused},
 	"setup_intent.cancel":  {"canceled": done},
@@ -45,7 +46,7 @@ var meanings = map[string]map[string]outbound.Outcome{
 
 	"checkout_session.expire": {"expired": done},
 
-	"subscription.create": {"active": done, "trialing": done, "paused": done, "incomplete_expired": refused, "canceled": refused},
+	"subscription.create": {"active": done, "trialing": done, "paused": done, "canceled": done, "incomplete_expired": refused},
 	"subscription.cancel": {"canceled": done},
 
 	"invoice.finalize": {"open": done, "paid": done, "uncollectible": done, "void": done},
@@ -53,7 +54,7 @@ var meanings = map[string]map[string]outbound.Outcome{
 	"invoice.void":     {"void": done},
 }
 
-// judgeObject judges a success by the object's status.
+// judgeObject judges an object that an operation made or changed by its status.
 func judgeObject(operation string, a *answer) outbound.Verdict {
 	v := outbound.Verdict{Effect: outbound.EffectApplied, ExternalRef: a.ID, ObjectStatus: a.Status, Outcome: done}
 	if m, ok := meanings[operation]; ok {
@@ -64,17 +65,26 @@ func judgeObject(operation string, a *answer) outbound.Verdict {
 	if operation == "payment_intent.capture" && a.Status == "canceled" && a.AmountReceived > 0 {
 		v.Outcome = partial // captured in part, and the rest released
 	}
-	if a.Status == "requires_payment_method" && a.failure() != "" {
-		v.Outcome = refused // confirmed by the same request, and declined
-	}
 	if v.Outcome == refused {
-		v.Effect, v.Code, v.Outcome = outbound.EffectNone, outbound.ErrRefused, ""
-		if v.ProviderCode = a.failure(); v.ProviderCode == "" {
-			v.ProviderCode = a.Status
-		}
+		return declined(a)
 	}
 	return v
 }
+
+// declined is the verdict on an object that came to nothing.
+func declined(a *answer) outbound.Verdict {
+	code := a.failure()
+	if code == "" {
+		code = a.Status
+	}
+	return outbound.Verdict{
+		Effect: outbound.EffectNone, Code: outbound.ErrRefused, ProviderCode: code,
+		ExternalRef: a.ID, ObjectStatus: a.Status,
+	}
+}
+
+// unpaid reports whether the last try to confirm an intent was declined.
+func (a *answer) unpaid() bool { return a.Status == "requires_payment_method" && a.failure() != "" }
 
 // failure is Stripe's code for why an object came to nothing; "" if it says none.
 func (a *answer) failure() string {

@@ -272,8 +272,8 @@ func TestLimiterOnAResend(t *testing.T) {
 	})
 }
 
-// TestPastTheWindow holds C11: past 24 h the key is not sent again. What the mark
-// finds is the answer, and what it does not find stays unknown.
+// TestPastTheWindow holds C11: past 24 h the key is not sent again blindly. What
+// the mark finds is the answer, and what a complete list misses is sent once more.
 func TestPastTheWindow(t *testing.T) {
 	for _, c := range []struct {
 		kind providertest.Kind
@@ -285,8 +285,8 @@ func TestPastTheWindow(t *testing.T) {
 				b.failure(b.refund("cmd_1"), outbound.ErrUncertain, outbound.EffectUnknown)
 				time.Sleep(25 * time.Hour) // the bubble's clock
 				if !c.made {
-					b.failure(b.refund("cmd_1"), outbound.ErrUncertain, outbound.EffectUnknown)
-					b.wantDeliveries("refund.create", 0, 4)
+					b.reply(b.refund("cmd_1"))
+					b.wantOnce("refund.create", 5)
 					return
 				}
 				b.wantLabel(b.reply(b.refund("cmd_1")), "lookup", outbound.FromProvider)
@@ -294,4 +294,20 @@ func TestPastTheWindow(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPastTheWindowWithoutProof holds that a list which another account answered
+// proves nothing: the refund stays unknown, and nothing is sent.
+func TestPastTheWindowWithoutProof(t *testing.T) {
+	other := func(cfg *stripe.Config, _ *outbound.Options) { cfg.Account = "acct_other" }
+	run(t, other, func(b *bench) {
+		b.fake.Inject(providertest.Fault{Kind: providertest.DropBeforeApply, Operation: "refund.create", Times: 4})
+		b.failure(b.refund("cmd_1"), outbound.ErrUncertain, outbound.EffectUnknown)
+		time.Sleep(25 * time.Hour)
+		e := b.failure(b.refund("cmd_1"), outbound.ErrUncertain, outbound.EffectUnknown)
+		if !strings.Contains(e.Error(), "another account") {
+			b.Errorf("the error does not say why: %v", e)
+		}
+		b.wantDeliveries("refund.create", 0, 4)
+	})
 }

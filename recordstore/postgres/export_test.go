@@ -11,7 +11,8 @@ import (
 // SchemaVersion is the version that Migrate makes.
 const SchemaVersion = schemaVersion
 
-// Seed writes records as they are, in one transaction.
+// Seed writes records as they are, in place of those that are there, in one
+// transaction.
 func Seed(ctx context.Context, s *Store, recs ...recordstore.Record) error {
 	tx, err := s.pool.Begin(ctx)
 	if err != nil {
@@ -34,6 +35,9 @@ func Seed(ctx context.Context, s *Store, recs ...recordstore.Record) error {
 		places := make([]string, len(args))
 		for i := range places {
 			places[i] = fmt.Sprintf("$%d", i+1)
+		}
+		if _, err := tx.Exec(ctx, within(s.schema, "DELETE FROM {schema}.record WHERE day = $1 AND key_hash = $2"), rec.ID.Day, rec.ID.KeyHash[:]); err != nil {
+			return err
 		}
 		sql := "INSERT INTO {schema}.record (" + columns + ", day, key_hash) VALUES (" + strings.Join(places, ", ") + ")"
 		if _, err := tx.Exec(ctx, within(s.schema, sql), args...); err != nil {

@@ -37,15 +37,15 @@ func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) erro
 // by; the order keeps the server from reading the table instead.
 const (
 	settled = `state IN ('succeeded', 'refused', 'not_executed', 'abandoned') AND waiting IS NULL`
-	ends    = `(CASE WHEN bodies THEN LEAST(replay_until, evidence_until) ELSE evidence_until END)`
+	ends    = `(CASE WHEN bodies THEN replay_until ELSE evidence_until END)`
 
-	// over is said of records with bodies or without, and of those that have a day
-	// or of those that have none. One that was written just now stays: a claim of it
-	// that saw neither record nor frontier may still be under way.
-	over = `bodies = $2::boolean AND {ends} <= (SELECT now FROM ledger) AND {settled}
-		AND evidence_until <= (SELECT now FROM ledger) AND created_at <= (SELECT now FROM ledger) - interval '10 minutes'`
+	// over is said of a record that is no longer needed. One that was written just
+	// now stays: a claim of it that saw neither record nor frontier may still be
+	// under way.
+	over = `NOT bodies AND {ends} <= (SELECT now FROM ledger) AND {settled}
+		AND created_at <= (SELECT now FROM ledger) - interval '10 minutes'`
 
-	// ended is said of a day: no later command of it is to be expected.
+	// ended is said of a record's day: no new command of it is to be expected.
 	ended = `day > 0 AND day < (SELECT {today} FROM ledger) - 1`
 )
 
@@ -53,7 +53,7 @@ const (
 const empty = `
 WITH ledger AS MATERIALIZED ({clock}), done AS (
 	SELECT day, key_hash FROM {schema}.record
-	WHERE bodies AND {ends} <= (SELECT now FROM ledger) AND {settled} AND replay_until <= (SELECT now FROM ledger)
+	WHERE bodies AND {ends} <= (SELECT now FROM ledger) AND {settled}
 	ORDER BY {ends} LIMIT $2::integer FOR UPDATE SKIP LOCKED
 ), emptied AS (
 	UPDATE {schema}.record AS r SET request = NULL, response_headers = NULL, response_body = NULL,
@@ -68,16 +68,16 @@ const purgeable = `
 WITH ledger AS MATERIALIZED ({clock})
 SELECT class, max(day) FROM (
 	SELECT class, day FROM {schema}.record WHERE {over} AND {ended}
-	ORDER BY {ends} LIMIT $3::integer
+	ORDER BY {ends} LIMIT $2::integer
 ) AS next GROUP BY class`
 
-// remove deletes up to $3 records, as recordstore.Purgeable says, that lie behind
+// remove deletes up to $2 records, as recordstore.Purgeable says, that lie behind
 // the frontier of their class, and their trails.
 const remove = `
 WITH ledger AS MATERIALIZED ({clock}), done AS (
 	SELECT day, key_hash FROM {schema}.record AS r
 	WHERE {over} AND {ended} AND day <= (SELECT f.day FROM {schema}.frontier AS f WHERE f.class = r.class)
-	ORDER BY {ends} LIMIT $3::integer FOR UPDATE OF r SKIP LOCKED
+	ORDER BY {ends} LIMIT $2::integer FOR UPDATE OF r SKIP LOCKED
 ), removed AS (
 	DELETE FROM {schema}.record AS r USING done WHERE r.day = done.day AND r.key_hash = done.key_hash
 	RETURNING r.day, r.key_hash
@@ -86,17 +86,15 @@ WITH ledger AS MATERIALIZED ({clock}), done AS (
 )
 SELECT count(*) FROM removed`
 
-// shrink makes up to $3 tombstones, as recordstore.Tombstone says, without their
+// shrink makes up to $2 tombstones, as recordstore.Tombstone says, without their
 // trails.
 const shrink = `
 WITH ledger AS MATERIALIZED ({clock}), done AS (
 	SELECT day, key_hash FROM {schema}.record
 	WHERE {over} AND day = 0
-	ORDER BY {ends} LIMIT $3::integer FOR UPDATE SKIP LOCKED
+	ORDER BY {ends} LIMIT $2::integer FOR UPDATE SKIP LOCKED
 ), shrunk AS (
-	UPDATE {schema}.record AS r SET request = NULL, response_headers = NULL, response_body = NULL,
-		body_purged_at = CASE WHEN r.bodies THEN now ELSE r.body_purged_at END,
-		object_status = NULL, provider_request_id = NULL, evidence_until = NULL, version = r.version + 1
+	UPDATE {schema}.record AS r SET object_status = NULL, provider_request_id = NULL, evidence_until = NULL, version = r.version + 1
 	FROM done, ledger WHERE r.day = done.day AND r.key_hash = done.key_hash
 	RETURNING r.day, r.key_hash
 ), forgotten AS (
@@ -117,20 +115,16 @@ func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error
 	}
 	steps := []struct {
 		total *int
-		sql   string
-		args  []any
+		do    func(ctx context.Context, n int) (int, error)
 	}{
-		{&p.Bodies, s.sql.empty, nil},
-		{&p.Records, s.sql.remove, []any{false}},
-		{&p.Records, s.sql.shrink, []any{false}},
-		{&p.Records, s.sql.remove, []any{true}}, // with bodies that are to stay longer
-		{&p.Records, s.sql.shrink, []any{true}},
+		{&p.Bodies, func(ctx context.Context, n int) (int, error) { return s.purge(ctx, s.sql.empty, n) }},
+		{&p.Records, s.remove},
+		{&p.Records, func(ctx context.Context, n int) (int, error) { return s.purge(ctx, s.sql.shrink, n) }},
 	}
 	for _, step := range steps {
 		for more := true; more && *step.total < limit; {
 			n := min(purgeStep, limit-*step.total)
-			args := append([]any{s.clock()}, append(step.args, n)...)
-			done, err := s.purge(ctx, step.sql, args)
+			done, err := step.do(ctx, n)
 			*step.total += done
 			if err != nil {
 				return p, fmt.Errorf("postgres: purge: %w", err)
@@ -141,23 +135,25 @@ func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error
 	return p, nil
 }
 
-// purge runs one step and returns how many records it changed. Before records are
-// deleted it raises the frontiers, and lets that be committed, so that every claim
-// that finds a record gone sees them.
-func (s *Store) purge(ctx context.Context, sql string, args []any) (n int, err error) {
-	if sql == s.sql.remove {
-		days, err := collect(ctx, s, s.sql.purgeable, args, pgx.RowToStructByPos[classDay])
-		if err != nil || len(days) == 0 {
+// remove raises the frontiers, lets that be committed, and then deletes: every
+// claim that finds a record gone sees the frontier.
+func (s *Store) remove(ctx context.Context, n int) (int, error) {
+	days, err := collect(ctx, s, s.sql.purgeable, []any{s.clock(), n}, pgx.RowToStructByPos[classDay])
+	if err != nil || len(days) == 0 {
+		return 0, err
+	}
+	for _, d := range days {
+		if err := s.RaiseFrontier(ctx, d.Class, d.Day); err != nil {
 			return 0, err
 		}
-		for _, d := range days {
-			if err := s.RaiseFrontier(ctx, d.Class, d.Day); err != nil {
-				return 0, err
-			}
-		}
 	}
-	err = s.step(ctx, func() (bool, error) { return true, s.one(ctx, sql, args, []any{&n}) })
-	return n, err
+	return s.purge(ctx, s.sql.remove, n)
+}
+
+// purge runs one step and returns how many records it changed.
+func (s *Store) purge(ctx context.Context, sql string, n int) (done int, err error) {
+	err = s.step(ctx, func() (bool, error) { return true, s.one(ctx, sql, []any{s.clock(), n}, []any{&done}) })
+	return done, err
 }
 
 // classDay is how far a class's frontier must reach.

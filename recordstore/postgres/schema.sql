@@ -85,7 +85,7 @@ CREATE INDEX IF NOT EXISTS record_due_of_scope ON {schema}.record (provider, sco
 CREATE INDEX IF NOT EXISTS record_waiting ON {schema}.record (provider, waiting, claimed_at) INCLUDE (lease_expires_at) WHERE waiting IS NOT NULL;
 -- What retention removes next: the bodies, then the record. A record that waits
 -- for a decision is not among it.
-CREATE INDEX IF NOT EXISTS record_ends ON {schema}.record (bodies, (CASE WHEN bodies THEN LEAST(replay_until, evidence_until) ELSE evidence_until END)) WHERE waiting IS NULL;
+CREATE INDEX IF NOT EXISTS record_ends ON {schema}.record (bodies, (CASE WHEN bodies THEN replay_until ELSE evidence_until END)) WHERE waiting IS NULL;
 CREATE INDEX IF NOT EXISTS record_claimed ON {schema}.record USING brin (claimed_at) WITH (pages_per_range = 32, autosummarize = on);
 
 -- A step appends at most one entry, and raises the version.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/seed-6b5e302b/samekey/internal/pgtest"
 	"github.com/seed-6b5e302b/samekey/recordstore"
@@ -17,9 +18,10 @@ import (
 
 // harness opens ledgers for the conformance suite.
 type harness struct {
-	mode pgx.QueryExecMode // Defaults to pgx's own.
-	pool *pgxpool.Pool     // Of the ledger opened last.
-	opts *postgres.Options
+	mode  pgx.QueryExecMode // Defaults to pgx's own.
+	plain bool              // Plan in transactions of database/sql.
+	pool  *pgxpool.Pool     // Of the ledger opened last.
+	opts  *postgres.Options
 }
 
 func (h *harness) Open(t testing.TB, now func() time.Time) recordstore.Store {
@@ -40,6 +42,25 @@ func (h *harness) Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Re
 	if err := postgres.Seed(context.Background(), s.(*postgres.Store), recs...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (h *harness) Begin(t testing.TB, s recordstore.Store) (p recordstore.Planner, commit, rollback func() error) {
+	t.Helper()
+	ctx := context.Background()
+	if h.plain {
+		db := stdlib.OpenDBFromPool(h.pool)
+		t.Cleanup(func() { _ = db.Close() })
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.(*postgres.Store).SQLTx(tx), tx.Commit, tx.Rollback
+	}
+	tx, err := h.pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*postgres.Store).Tx(tx), func() error { return tx.Commit(ctx) }, func() error { return tx.Rollback(ctx) }
 }
 
 func TestSuite(t *testing.T) {

@@ -309,7 +309,7 @@ func purgeGrid(l *ledger) {
 		want, _ := recordstore.Emptied(rec, start)
 		want, _ = recordstore.Tombstone(want, start)
 		ok := false
-		if recordstore.Purgeable(rec, start) {
+		if recordstore.Purgeable(want, start) {
 			if ok = l.absent(rec.ID); !ok {
 				l.Errorf("%s: should be gone", about)
 			}

@@ -87,6 +87,7 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 	if err := c.Check(); err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)
 	}
+	c.NotAfter = c.NotAfter.Truncate(time.Microsecond)
 	args, err := claimArgs(c)
 	if err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)

@@ -66,6 +66,10 @@ var (
 	_ recordstore.Store     = (*Store)(nil)
 	_ recordstore.Durable   = (*Store)(nil)
 	_ recordstore.Forgetter = (*Store)(nil)
+	_ recordstore.Queue     = (*Store)(nil)
+	_ recordstore.Desk      = (*Store)(nil)
+	_ recordstore.Purger    = (*Store)(nil)
+	_ recordstore.Planner   = planner{}
 )
 
 // Open creates or opens the ledger at path and brings its schema up to date. Many

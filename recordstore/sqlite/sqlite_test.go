@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"path/filepath"
 	"testing"
 	"time"
@@ -29,6 +30,26 @@ func (h *harness) Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Re
 	if err := s.(*sqlite.Store).Seed(t.Context(), recs...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Begin starts a transaction of a service that keeps the ledger beside its own
+// tables: with its own handle on the file.
+func (h *harness) Begin(t testing.TB, s recordstore.Store) (p recordstore.Planner, commit, rollback func() error) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+h.path+"?_txlock=immediate&_pragma=busy_timeout(2000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*sqlite.Store).Tx(tx), tx.Commit, tx.Rollback
 }
 
 func open(t testing.TB, path string, opts *sqlite.Options) *sqlite.Store {

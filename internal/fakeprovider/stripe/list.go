@@ -101,7 +101,11 @@ func (x *exec) page(all []object, match func(object) bool) (object, *failure) {
 	}
 	var items []object
 	for _, o := range slices.Backward(all) {
-		if created(whole(o, "created")) && match(o) {
+		at := whole(o, "created")
+		if at == 0 {
+			at = whole(o, "date") // of an invoice item
+		}
+		if created(at) && match(o) {
 			items = append(items, o)
 		}
 	}

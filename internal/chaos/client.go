@@ -1,0 +1,41 @@
+package chaos
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/providers/paypal"
+	"github.com/seed-6b5e302b/samekey/providers/stripe"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// lease is short, so that a dead process is soon noticed.
+const lease = 2 * time.Second
+
+// adapterOf is the real adapter of a provider, led to its fake.
+func adapterOf(provider, url string, rt http.RoundTripper) outbound.Adapter {
+	if provider == "stripe" {
+		return stripe.New(stripe.Config{Account: "acct_chaos", Test: true, SecretKey: "sk_test_chaos", BaseURL: url, Transport: rt})
+	}
+	return paypal.New(paypal.Config{Account: "MERCHANTCHAOS", Sandbox: true, ClientID: "chaos", Secret: "chaos", BaseURL: url, Transport: rt})
+}
+
+func newClient(a outbound.Adapter, ledger recordstore.Store) (*outbound.Client, error) {
+	return outbound.New(a, ledger, &outbound.Options{
+		Bodies:        outbound.Seal(outbound.SealKey{ID: "chaos", Bytes: make([]byte, 32)}), // a real key comes from a secret store
+		Lease:         lease,
+		SettleTimeout: 2 * time.Second,
+		MaxBody:       64 << 10,
+		Retry:         outbound.Retry{MinWait: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond},
+	})
+}
+
+// quick are a reconciler's settings for leases of 2 s.
+func quick() *outbound.ReconcilerOptions {
+	o := &outbound.ReconcilerOptions{Every: 100 * time.Millisecond, Concurrency: 8, Rate: 200}
+	for range 40 {
+		o.Ladder = append(o.Ladder, 300*time.Millisecond)
+	}
+	return o
+}

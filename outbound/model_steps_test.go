@@ -1,0 +1,558 @@
+package outbound
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/replaysemantics"
+)
+
+// model is the decision table under one set of rules.
+type model struct {
+	rules
+	client *Client
+	order  *order
+	op     replaysemantics.Operation
+	now    time.Time
+	names  [3]string
+}
+
+func newModel(t *testing.T, r rules) *model {
+	t.Helper()
+	m := &model{rules: r, now: time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC), names: [3]string{"first", "second", "reconciler"}}
+	m.op = replaysemantics.Operation{Name: "pay.once", Failures: r.failures, Horizon: time.Duration(r.horizon) * tick}
+	tel, err := newTelemetry(Telemetry{}, "model", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.client = &Client{core: &core{tel: tel, profile: Profile{Provider: "model"}}}
+	if err := m.client.opts.complete(); err != nil {
+		t.Fatal(err)
+	}
+	m.order = &order{row: row{Operation: m.op}}
+	return m
+}
+
+const tick = time.Second
+
+func (m *model) at(ticks int8) time.Time { return m.now.Add(time.Duration(ticks) * tick) }
+
+func (m *model) ticks(t time.Time) int8 { return int8(t.Sub(m.now) / tick) }
+
+// record is the row as recordstore knows it.
+func (m *model) record(w world) recordstore.Record {
+	l := w.ledger
+	rec := recordstore.Record{
+		ID: recordstore.ID{Day: 1}, Provider: "model", Account: "a/test", Derivation: "v1", Fingerprint: []byte{1},
+		State: states[l.state], Noted: states[l.noted], LookOnly: l.lookOnly, Blurred: l.blurred, Fence: 1,
+		LeaseEndsAt: m.at(l.lease), WindowEndsAt: m.at(l.window), SentUntil: m.at(l.sent), CreatedAt: m.now,
+	}
+	if l.holder >= 0 {
+		rec.Holder = m.names[l.holder]
+	}
+	return rec
+}
+
+// put is w with rec in its ledger.
+func (m *model) put(w world, rec recordstore.Record) world {
+	w.ledger = row8{
+		state: indexOf(rec.State), noted: indexOf(rec.Noted), lookOnly: rec.LookOnly, blurred: rec.Blurred,
+		holder: int8(slices.Index(m.names[:], rec.Holder)), lease: m.ticks(rec.LeaseEndsAt), window: m.ticks(rec.WindowEndsAt), sent: m.ticks(rec.SentUntil),
+	}
+	return w
+}
+
+// settleDown forgets what makes no difference any more, so that states that
+// behave alike are one.
+func (w *world) settleDown(r rules) {
+	l := &w.ledger
+	l.lease, l.window, l.sent = max(l.lease, 0), max(l.window, 0), max(l.sent, -r.horizon)
+	switch states[l.state] {
+	case recordstore.Sending:
+	case recordstore.Uncertain:
+		l.lease = 0
+	default:
+		l.lease, l.window, l.sent, l.lookOnly, l.blurred = 0, 0, 0, false, false
+	}
+	if l.holder >= 0 && w.actors[l.holder].phase == idle {
+		l.holder = -1
+	}
+	if w.keyFor <= 0 {
+		w.key, w.keyFor = unknownKey, 0
+	}
+	for i := range w.actors {
+		if w.actors[i].phase == idle {
+			w.actors[i] = actor{wire: -1}
+		}
+	}
+	if w.actors[0].before(w.actors[1]) { // the two workers are alike
+		w.actors[0], w.actors[1] = w.actors[1], w.actors[0]
+		if l.holder == 0 || l.holder == 1 {
+			l.holder = 1 - l.holder
+		}
+	}
+	if w.astray[0] < w.astray[1] {
+		w.astray[0], w.astray[1] = w.astray[1], w.astray[0]
+	}
+}
+
+// before is any order of actors.
+func (a actor) before(b actor) bool {
+	bit := func(v bool) int8 {
+		if v {
+			return 1
+		}
+		return 0
+	}
+	fields := func(x actor) [12]int8 {
+		return [12]int8{int8(x.phase), bit(x.doubt), bit(x.absent), bit(x.provable), bit(x.resendable), bit(x.found),
+			int8(x.noted), x.lease, x.window, x.wire, int8(x.learned[0]), int8(x.learned[1])}
+	}
+	x, y := fields(a), fields(b)
+	return slices.Compare(x[:], y[:]) < 0
+}
+
+// steps calls then with every state that can follow w. wrong is what the step
+// itself breaks.
+func (m *model) steps(w world, then func(step string, w world, wrong string)) {
+	then("time passes", m.tick(w), "")
+	for i := range w.actors {
+		m.act(w, i, then)
+	}
+	for i, left := range w.astray {
+		if left >= 0 {
+			rest := w
+			rest.astray[i] = -1
+			m.arrive(rest, func(w world, _ answer8) { then("a delivery astray arrives", w, "") })
+		}
+	}
+	m.outside(w, then)
+}
+
+func (m *model) tick(w world) world {
+	down := func(n *int8, floor int8) { *n = max(*n-1, floor) }
+	down(&w.ledger.lease, 0)
+	down(&w.ledger.window, 0)
+	down(&w.ledger.sent, -m.horizon)
+	for i := range w.actors {
+		down(&w.actors[i].lease, 0)
+		down(&w.actors[i].window, 0)
+		down(&w.actors[i].wire, -1)
+	}
+	for i := range w.astray {
+		down(&w.astray[i], -1)
+	}
+	down(&w.keyFor, 0)
+	return w
+}
+
+// outside are webhooks and people. People tell the truth.
+func (m *model) outside(w world, then func(string, world, string)) {
+	if w.ledger.state == 0 {
+		return
+	}
+	rec := m.record(w)
+	report := func(step string, fact recordstore.State) {
+		l := m.ledgerOf(w)
+		after, err := l.Report(context.Background(), rec.ID, recordstore.Result{State: fact})
+		if err != nil {
+			panic(err)
+		}
+		then(step, m.put(w, after), l.wrong)
+	}
+	if w.effects > 0 {
+		report("a webhook reports the effect", recordstore.Succeeded)
+	}
+	if w.refused {
+		report("a webhook reports the refusal", recordstore.Refused)
+	}
+	verdict := func(state recordstore.State) {
+		v := recordstore.Verdict{ID: rec.ID, Version: rec.Version, Result: recordstore.Result{State: state}}
+		if after, err := recordstore.Resolved(rec, v, m.now); err == nil {
+			then("a person says "+string(state), m.put(w, after), "")
+		}
+	}
+	switch {
+	case w.effects > 0:
+		verdict(recordstore.Succeeded)
+	case m.untrueNone(w) == "":
+		verdict(recordstore.NotExecuted)
+		verdict(recordstore.Refused)
+	}
+}
+
+// act are the next steps of one actor.
+func (m *model) act(w world, i int, then func(string, world, string)) {
+	a := &w.actors[i]
+	switch a.phase {
+	case idle:
+		if i == 2 {
+			m.takeDue(w, then)
+		} else {
+			m.claim(w, i, then)
+		}
+		return
+	case sending:
+		m.write(w, i, then)
+		m.renew(w, i, then)
+		if a.learned[0] != nothing {
+			m.conclude(w, i, then)
+			m.lookAfter(w, i, then)
+		}
+	case waiting:
+		m.await(w, i, then)
+		m.renew(w, i, then)
+	case looking:
+		m.look(w, i, then)
+	case proved:
+		m.follow(w, i, then)
+	case ready:
+		m.conclude(w, i, then)
+	}
+	m.die(w, i, then)
+}
+
+func (m *model) claim(w world, i int, then func(string, world, string)) {
+	c := recordstore.Claim{
+		ID: recordstore.ID{Day: 1}, Provider: "model", Account: "a/test", Derivation: "v1", Derivations: []string{"v1"}, Fingerprints: [][]byte{{1}},
+		Holder: m.names[i], Lease: time.Duration(m.lease) * tick, Window: time.Duration(m.window-m.margin) * tick,
+	}
+	var found *recordstore.Record
+	if w.ledger.state != 0 {
+		rec := m.record(w)
+		found = &rec
+	}
+	next, d := recordstore.Take(c, found, 0, m.now)
+	if d != recordstore.Send && d != recordstore.Lookup {
+		return
+	}
+	takeover := found != nil && found.State != recordstore.NotExecuted
+	if m.bad == slidingWindow && takeover {
+		next.WindowEndsAt = m.at(m.window - m.margin)
+	}
+	a := m.claimed(next)
+	switch {
+	case next.Noted != "":
+		a.phase = ready
+	case d == recordstore.Send:
+		a.phase = sending
+	case m.bad == blindResend && !next.LookOnly:
+		next.SentUntil = next.LeaseEndsAt
+		a.phase, a.window = sending, m.window
+	default:
+		a.phase = looking
+	}
+	w = m.put(w, next)
+	w.actors[i] = a
+	then("a worker claims", w, moved(found, next))
+}
+
+// claimed is an actor that has just taken rec.
+func (m *model) claimed(rec recordstore.Record) actor {
+	provable := rec
+	if m.bad == noHorizon {
+		provable.SentUntil = m.at(-m.horizon)
+	}
+	return actor{
+		doubt: rec.Doubt, noted: indexOf(rec.Noted), lease: m.lease, window: m.ticks(rec.WindowEndsAt), wire: -1,
+		provable: m.client.absent(m.order, provable, Finding{Effect: EffectNone}, m.now),
+	}
+}
+
+func moved(from *recordstore.Record, to recordstore.Record) string {
+	state := recordstore.State("")
+	if from != nil {
+		state = from.State
+	}
+	if state != to.State && !recordstore.LegalMove(state, to.State) {
+		return "illegal move from " + string(state) + " to " + string(to.State)
+	}
+	return ""
+}
+
+// takeDue is the reconciler's claim. When a record is due makes no difference to
+// safety: it may be at any time.
+func (m *model) takeDue(w world, then func(string, world, string)) {
+	if w.ledger.state == 0 {
+		return
+	}
+	rec := m.record(w)
+	rec.DueAt = m.now
+	q := recordstore.DueQuery{
+		Provider: "model", Mode: "test", Derivations: []string{"v1"}, Fingerprints: []byte{1}, Holder: m.names[2],
+		Lease: time.Duration(m.lease) * tick, Limit: 1,
+	}
+	next, ok := recordstore.TakenDue(rec, q, m.now)
+	if !ok {
+		return
+	}
+	a := m.claimed(next)
+	a.phase = looking
+	if next.Noted != "" {
+		a.phase = ready
+	}
+	a.resendable = a.window > m.attempt && !next.LookOnly
+	w = m.put(w, next)
+	w.actors[2] = a
+	then("the reconciler takes the record", w, moved(&rec, next))
+}
+
+// write sends, where lease and window outlive the attempt.
+func (m *model) write(w world, i int, then func(string, world, string)) {
+	a := &w.actors[i]
+	first := a.learned[0] == nothing
+	if !first && (a.learned[1] != nothing || !m.again(a.learned[0])) {
+		return
+	}
+	if first {
+		none := w
+		none.actors[i].learned[0] = unsent
+		then("an attempt is not made", none, "")
+	}
+	if a.lease < m.attempt || !a.absent && a.window < m.attempt {
+		return
+	}
+	a.phase, a.wire = waiting, a.lease+m.horizon-1
+	then("a request is written", w, "")
+}
+
+// await is what becomes of the delivery that an actor waits for.
+func (m *model) await(w world, i int, then func(string, world, string)) {
+	learn := func(step string, w world, l answer8) {
+		a := &w.actors[i]
+		a.phase, a.wire = sending, -1
+		if a.learned[0] == nothing {
+			a.learned[0] = l
+		} else {
+			a.learned[1] = l
+		}
+		then(step, w, "")
+	}
+	learn("the delivery is dropped", w, lost)
+	left := w.actors[i].wire
+	if left < 0 {
+		return
+	}
+	m.arrive(w, func(w world, l answer8) {
+		learn("the delivery arrives and is answered", w, l)
+		learn("the delivery arrives and its answer is lost", w, lost)
+	})
+	if w.astray[1] >= 0 {
+		return
+	}
+	w.astray[1] = left
+	learn("the delivery goes astray", w, lost)
+	m.arrive(w, func(w world, l answer8) {
+		if l = twiceOf(l); l != nothing {
+			learn("net/http sends twice, one delivery goes astray and the other is answered", w, l)
+		}
+	})
+}
+
+func (m *model) renew(w world, i int, then func(string, world, string)) {
+	next, err := recordstore.Renewed(m.record(w), m.names[i], 1, time.Duration(m.lease)*tick, m.now)
+	if err != nil {
+		return
+	}
+	w = m.put(w, next)
+	a := &w.actors[i]
+	a.lease = m.lease
+	if a.phase == waiting && a.wire >= 0 {
+		a.wire = m.lease + m.horizon - 1
+	}
+	then("the lease is renewed", w, "")
+}
+
+// lookAfter is the look-up that follows an answer which teaches nothing more.
+func (m *model) lookAfter(w world, i int, then func(string, world, string)) {
+	a := &w.actors[i]
+	j := m.judge(*a)
+	if j.state == recordstore.Uncertain && j.Look && w.effects > 0 {
+		a.phase, a.found = ready, true
+		then("a look-up finds the effect", w, "")
+	}
+}
+
+func (m *model) look(w world, i int, then func(string, world, string)) {
+	a := &w.actors[i]
+	switch {
+	case w.effects > 0:
+		found := w
+		found.actors[i].phase, found.actors[i].found = ready, true
+		then("a look-up finds the effect", found, "")
+	case a.provable:
+		absent := w
+		absent.actors[i].phase = proved
+		then("a look-up finds nothing", absent, "")
+	}
+	if a.resendable {
+		m.mark(w, i, "the reconciler resends", actor{doubt: true}, then)
+	}
+	blind := w
+	blind.actors[i].phase = ready
+	then("a look-up cannot tell", blind, "")
+}
+
+// follow is what may follow a proof of absence.
+func (m *model) follow(w world, i int, then func(string, world, string)) {
+	m.mark(w, i, "a send follows the proof of absence", actor{absent: true}, then)
+	if i == 2 {
+		j := judged{state: recordstore.NotExecuted, Verdict: Verdict{Effect: EffectNone, Code: ErrExpired}}
+		m.finish(w, i, "the reconciler concludes the proof of absence", j, false, then)
+	}
+}
+
+// mark renews a lease that was taken to look up only, before it sends.
+func (m *model) mark(w world, i int, step string, to actor, then func(string, world, string)) {
+	next, err := recordstore.Renewed(m.record(w), m.names[i], 1, time.Duration(m.lease)*tick, m.now)
+	if err != nil {
+		w.actors[i].phase = ready
+		then("the lease is over before a send", w, "")
+		return
+	}
+	w = m.put(w, next)
+	to.phase, to.lease, to.window, to.wire = sending, m.lease, w.actors[i].window, -1
+	w.actors[i] = to
+	then(step, w, "")
+}
+
+// die is the end of a process: its delivery is dropped or goes astray.
+func (m *model) die(w world, i int, then func(string, world, string)) {
+	left := w.actors[i].wire
+	w.actors[i] = actor{wire: -1}
+	then("an actor dies", w, "")
+	if left >= 0 && w.astray[1] < 0 {
+		w.astray[1] = left
+		then("an actor dies, its delivery goes astray", w, "")
+	}
+}
+
+// judge folds what an actor learned.
+func (m *model) judge(a actor) judged {
+	if a.learned[0] == nothing {
+		j := judged{state: recordstore.Uncertain}
+		if a.found {
+			j = j.found(Finding{Effect: EffectApplied})
+		}
+		return j
+	}
+	op, doubt := m.op, a.doubt
+	var verdicts []Verdict
+	for _, l := range a.learned {
+		if l != nothing {
+			verdicts = append(verdicts, m.verdict(l))
+		}
+	}
+	switch {
+	case m.bad == noDoubt, m.bad == noneOn429 && a.learned == [2]answer8{limited}:
+		doubt = false
+	case m.bad == finalRefusal:
+		op.Failures = replaysemantics.Stored
+	}
+	j := fold(op, doubt, verdicts)
+	if a.found {
+		j = j.found(Finding{Effect: EffectApplied})
+	}
+	return j
+}
+
+func (m *model) conclude(w world, i int, then func(string, world, string)) {
+	j := m.judge(w.actors[i])
+	m.finish(w, i, "an actor concludes", j, false, then)
+	if i == 2 && j.state == recordstore.Uncertain {
+		m.finish(w, i, "the reconciler gives up", j, true, then)
+	}
+}
+
+// finish hands a judgement in, as conclude does, and checks what is told.
+func (m *model) finish(w world, i int, step string, j judged, last bool, then func(string, world, string)) {
+	a := w.actors[i]
+	l := m.ledgerOf(w)
+	m.client.ledger = l
+	o := *m.order
+	if i == 2 {
+		o.check = &check{kind: "lookup", last: last}
+	}
+	rec := l.rec
+	rec.Holder, rec.Noted = m.names[i], states[a.noted]
+	reply, failure := m.client.conclude(context.Background(), &o, rec, j)
+	w = m.put(w, l.rec)
+	w.actors[i] = actor{wire: -1}
+	wrong := l.wrong
+	if wrong == "" {
+		wrong = m.told(w, a, reply, failure)
+	}
+	then(step, w, wrong)
+}
+
+// told checks what a caller is told against the truth.
+func (m *model) told(w world, a actor, r *Reply, e *Error) string {
+	if e != nil {
+		if e.Effect == EffectNone {
+			if why := m.untrueNone(w); why != "" {
+				return "a caller is told " + string(e.Code) + " with effect none: " + why
+			}
+		}
+		return ""
+	}
+	last := a.learned[0]
+	if a.learned[1] != nothing {
+		last = a.learned[1]
+	}
+	switch {
+	case w.effects != 1:
+		return "a caller is told of an effect that is not there"
+	case r.Origin == FromProvider && r.Label == NewExecution && !last.fresh():
+		return "a replay is labelled a new execution"
+	case r.Origin == FromProvider && r.Label == OriginalReplay && !last.replayed():
+		return "an execution is labelled a replay"
+	}
+	return ""
+}
+
+// modelLedger is the record of one state as a Store, for conclude.
+type modelLedger struct {
+	recordstore.Store // Nothing else is called.
+
+	rec   recordstore.Record
+	now   time.Time
+	bad   mutation
+	wrong string
+}
+
+func (m *model) ledgerOf(w world) *modelLedger {
+	return &modelLedger{rec: m.record(w), now: m.now, bad: m.bad}
+}
+
+func (l *modelLedger) Settle(_ context.Context, s recordstore.Settlement) (recordstore.Record, error) {
+	if l.bad == noFence {
+		s.Holder, s.Fence, s.Noted = l.rec.Holder, l.rec.Fence, l.rec.Noted
+	}
+	next, err := recordstore.Settled(l.rec, s, l.now)
+	l.write(next)
+	return next, err
+}
+
+func (l *modelLedger) Report(_ context.Context, _ recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
+	before := l.rec
+	if l.bad == eventOverLease {
+		before.LeaseEndsAt = l.now
+	}
+	next := recordstore.Reported(before, r, l.now)
+	l.write(next)
+	return next, nil
+}
+
+func (l *modelLedger) Get(context.Context, recordstore.ID) (recordstore.Record, time.Time, error) {
+	return l.rec, l.now, nil
+}
+
+func (l *modelLedger) write(next recordstore.Record) {
+	if wrong := moved(&l.rec, next); wrong != "" {
+		l.wrong = wrong
+	}
+	l.rec = next
+}
