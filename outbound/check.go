@@ -191,6 +191,12 @@ func (w *worker) sendPlanned(ctx context.Context, d due) Swept {
 		Lease: w.Client.opts.Lease, Window: o.row.window, NotAfter: rec.NotAfter, Replay: o.row.replay, Evidence: o.row.evidence,
 	}
 	claimed, err := w.claim(ctx, o)
+	if desk, able := w.ledger.(recordstore.Desk); able && err == nil && claimed.Decision == recordstore.Expired {
+		_, err = desk.Abandon(ctx, rec.ID, recordstore.Entry{Kind: "abandon", Actor: "reconciler", Text: "NotAfter has passed, and it was never sent"})
+		if err == nil {
+			return Swept{Settled: 1}
+		}
+	}
 	if err != nil || claimed.Decision != recordstore.Send {
 		return Swept{Postponed: 1}
 	}

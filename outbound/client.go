@@ -132,8 +132,23 @@ func (c *Client) ForAccount(account string) *Client {
 func (c *Client) Adapter() Adapter { return c.adapter }
 
 // Key returns the key that Do sends for an operation of cmd, without sending
-// anything. account defaults to c's.
+// anything. account defaults to c's. The error wraps ErrInvalid; an operation
+// without a key has none.
 func (c *Client) Key(cmd Command, operation, account string) (keyderive.Key, error) {
+	op, known := c.rows[operation]
+	if !known || !op.HasKey() {
+		return keyderive.Key{}, fmt.Errorf("%w: provider %s has no operation %q with a key", ErrInvalid, c.profile.Provider, cleanText(operation))
+	}
+	key, err := c.derive(cmd, operation, account)
+	if err != nil {
+		return keyderive.Key{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return key, nil
+}
+
+// derive makes the identity of a command's record: the key, for operations
+// without one too.
+func (c *Client) derive(cmd Command, operation, account string) (keyderive.Key, error) {
 	if err := cmd.check(); err != nil {
 		return keyderive.Key{}, err
 	}
@@ -156,7 +171,7 @@ func (c *Client) Status(ctx context.Context, cmd Command, operation string) (*St
 		e.Err = errors.New("no such operation in the provider's table")
 		return nil, e
 	}
-	key, err := c.Key(cmd, operation, "")
+	key, err := c.derive(cmd, operation, "")
 	if err != nil {
 		e.Err = err
 		return nil, e

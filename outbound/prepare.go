@@ -72,7 +72,7 @@ func (c *Client) freeze(o *order) (err error) {
 	if int64(len(o.Message.Body)) > c.opts.MaxBody {
 		return fmt.Errorf("the request's body has %d bytes, more than Options.MaxBody (%d)", len(o.Message.Body), c.opts.MaxBody)
 	}
-	if o.key, err = c.Key(o.Command, o.Operation, o.Account); err != nil {
+	if o.key, err = c.derive(o.Command, o.Operation, o.Account); err != nil {
 		return err
 	}
 	if o.frozen, err = c.adapter.Freeze(o.row.Operation, o.Message, o.key.Mark()); err != nil {
@@ -100,7 +100,7 @@ func (c *Client) freeze(o *order) (err error) {
 
 // idOf is the identity of a command's record, in c's account.
 func (c *Client) idOf(cmd Command, operation string) (recordstore.ID, error) {
-	key, err := c.Key(cmd, operation, "")
+	key, err := c.derive(cmd, operation, "")
 	return recordstore.ID{Day: key.Day(), KeyHash: key.Hash()}, err
 }
 

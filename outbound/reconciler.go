@@ -252,6 +252,17 @@ func (w *worker) take(ctx context.Context) ([]recordstore.Record, time.Time, err
 	return w.queue.TakeDue(ctx, q)
 }
 
+// rederive makes the key of a record again.
+func (c *core) rederive(rec recordstore.Record) (keyderive.Key, error) {
+	key, err := c.opts.Secret.Rederive(keyderive.Input{
+		Provider: rec.Provider, Account: rec.Account, Operation: rec.Operation, CommandID: rec.CommandID,
+	}, rec.Scope)
+	if err == nil && (key.Day() != rec.ID.Day || key.Hash() != rec.ID.KeyHash) {
+		err = errors.New("the record does not make its key again: it was written with another secret or another account")
+	}
+	return key, err
+}
+
 // revive makes an order of a record alone.
 func (c *Client) revive(rec recordstore.Record) (*order, error) {
 	now := time.Now()
@@ -260,16 +271,10 @@ func (c *Client) revive(rec recordstore.Record) (*order, error) {
 	if o.row, known = c.rows[rec.Operation]; !known {
 		return nil, fmt.Errorf("no operation %q in the table of provider %s", cleanText(rec.Operation), c.profile.Provider)
 	}
-	key, err := c.opts.Secret.Rederive(keyderive.Input{
-		Provider: rec.Provider, Account: rec.Account, Operation: rec.Operation, CommandID: rec.CommandID,
-	}, rec.Scope)
-	if err != nil {
+	var err error
+	if o.key, err = c.rederive(rec); err != nil {
 		return nil, err
 	}
-	if key.Day() != rec.ID.Day || key.Hash() != rec.ID.KeyHash {
-		return nil, errors.New("the record does not make its key again: it was written with another secret or another account")
-	}
-	o.key = key
 	o.Call = Call{Operation: rec.Operation, Account: accountOf(rec.Account), Command: commandOf(rec)}
 	o.claim.ID = rec.ID
 	if plain, err := c.bodies.open(rec.ID, "request", rec.Request); err == nil {

@@ -1,10 +1,12 @@
 package outbound
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
 
+	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
@@ -63,13 +65,36 @@ func (c *core) recorded(cmd Command, rec recordstore.Record) (r *Reply, whole bo
 	body, err2 := c.bodies.open(rec.ID, "body", rec.ResponseBody)
 	fields, err3 := decodeFields(header)
 	if err := errors.Join(err1, err2, err3); err == nil {
-		r.StatusCode, r.Header, r.Body = rec.ResponseStatus, fields, body
+		r.StatusCode, r.Header, r.Body = rec.ResponseStatus, fields, c.showKey(body, rec)
 		return r, true
 	}
 	if rec.State == recordstore.Succeeded {
 		r.Label, r.Evidence = "", ""
 	}
 	return r, false
+}
+
+// keyPlace stands for the raw key in a stored body: providers repeat it (a
+// payout's sender_batch_id), and the ledger does not hold it, sealed or plain.
+const keyPlace = "\x00samekey\x00"
+
+func hideKey(body []byte, key keyderive.Key) []byte {
+	if key.IsZero() {
+		return body
+	}
+	return bytes.ReplaceAll(body, []byte(key.Raw()), []byte(keyPlace))
+}
+
+// showKey puts the key back, which the record makes again.
+func (c *core) showKey(body []byte, rec recordstore.Record) []byte {
+	if !bytes.Contains(body, []byte(keyPlace)) {
+		return body
+	}
+	key, err := c.rederive(rec)
+	if err != nil {
+		return body
+	}
+	return bytes.ReplaceAll(body, []byte(keyPlace), []byte(key.Raw()))
 }
 
 // lookup asks the provider what became of earlier deliveries, where a resend
@@ -92,6 +117,9 @@ func (c *Client) lookup(ctx context.Context, o *order, claimed recordstore.Claim
 	switch {
 	case err == nil && c.absent(o, rec, f, claimed.Now):
 		if !o.mayFollowAbsence(claimed.Now, rec) {
+			if keyless {
+				j.state, j.Code = recordstore.ManualReview, ErrManualReview
+			}
 			break
 		}
 		if err := c.mark(ctx, o, rec); err != nil {

@@ -2,6 +2,7 @@ package outbound_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -162,3 +163,28 @@ type oneWay struct{}
 
 func (oneWay) Encrypt(b, _ []byte) ([]byte, error) { return append([]byte("x"), b...), nil }
 func (oneWay) Decrypt(b, _ []byte) ([]byte, error) { return b, nil }
+
+// R14, R27: a provider that repeats the raw key in its answer (a payout's
+// sender_batch_id) does not bring it into the ledger, sealed or plain; the replay
+// is whole all the same.
+func TestRawKeyInAnAnswerIsNotStored(t *testing.T) {
+	ledger := &keeping{Store: memory.New(nil)}
+	var raw string
+	c := client(t, &scripted{answer: func(_ context.Context, _ int, d *outbound.Delivery) []outbound.Verdict {
+		raw = d.Key.Raw()
+		v := paid
+		v.Answer = &outbound.Answer{Status: 200, Body: []byte(`{"batch":"` + raw + `"}`)}
+		return []outbound.Verdict{v}
+	}}, ledger, &outbound.Options{Bodies: outbound.PlainBodies()})
+	first, err := c.Do(t.Context(), pay("c1", "pay.stored"))
+	wantReply(t, first, err, outbound.NewExecution, outbound.FromProvider)
+	stored := ledger.Last(t).ResponseBody
+	if len(stored) == 0 || bytes.Contains(stored, []byte(raw)) {
+		t.Errorf("the ledger holds %q", stored)
+	}
+	again, err := c.Do(t.Context(), pay("c1", "pay.stored"))
+	wantReply(t, again, err, outbound.OriginalReplay, outbound.FromLedger)
+	if string(again.Body) != string(first.Body) {
+		t.Errorf("replayed %q, want %q", again.Body, first.Body)
+	}
+}

@@ -172,7 +172,7 @@ func (c *Client) result(o *order, rec recordstore.Record, j judged) recordstore.
 		return r
 	}
 	header, err1 := c.bodies.seal(rec.ID, "header", encodeFields(nil, j.Answer.Header))
-	body, err2 := c.bodies.seal(rec.ID, "body", j.Answer.Body)
+	body, err2 := c.bodies.seal(rec.ID, "body", hideKey(j.Answer.Body, o.key))
 	if err1 == nil && err2 == nil && body != nil {
 		r.ResponseHeader, r.ResponseBody, r.SealVersion = header, body, sealVersion
 	}

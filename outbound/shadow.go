@@ -46,6 +46,12 @@ func shadowed(op replaysemantics.Operation, rec recordstore.Record, v Verdict) j
 	return j
 }
 
+// Unnamed counts a write that package dropin passed on without a command. A write
+// that is no operation of the table has the operation "".
+func (c *Client) Unnamed(ctx context.Context, operation string) {
+	c.tel.unnamed.Add(ctx, 1, c.tel.attrs(operation))
+}
+
 func (c *Client) shadowClaim(ctx context.Context, call Call) (o *order, rec recordstore.Record, held bool) {
 	o, err := c.prepare(call)
 	if err == nil {

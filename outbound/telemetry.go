@@ -24,7 +24,7 @@ const ScopeName = "github.com/seed-6b5e302b/samekey/outbound"
 //
 // Counters, each by samekey.provider and samekey.operation: samekey.calls,
 // .deliveries, .blocked, .leases, .became_uncertain, .reconciled, .reviews,
-// .unrecorded, .contradicted, .command.reused and .shadow. samekey.call.duration is
+// .unrecorded, .contradicted, .command.reused, .shadow and .unnamed. samekey.call.duration is
 // a histogram in seconds. Gauges of what waits, by provider: samekey.uncertain,
 // .uncertain.age.p95, .review and .due.
 type Telemetry struct {
@@ -53,6 +53,7 @@ type telemetry struct {
 	clashes    metric.Int64Counter
 	reuses     metric.Int64Counter
 	shadows    metric.Int64Counter // samekey.result
+	unnamed    metric.Int64Counter
 
 	uncertain metric.Int64Gauge // By provider, as the next three.
 	inReview  metric.Int64Gauge
@@ -88,6 +89,7 @@ func newTelemetry(o Telemetry, provider string, operations map[string]row) (*tel
 		{&t.clashes, "samekey.contradicted", "{fact}", "Facts that contradict what the ledger held."},
 		{&t.reuses, "samekey.command.reused", "{call}", "Second requests of an operation that had already succeeded under one context."},
 		{&t.shadows, "samekey.shadow", "{call}", "Calls in shadow mode by what the ledger would have decided."},
+		{&t.unnamed, "samekey.unnamed", "{request}", "Writes that a drop-in passed on without a command."},
 	} {
 		var err error
 		*c.counter, err = meter.Int64Counter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.what))

@@ -125,16 +125,19 @@ func (p *process) each(f func(job) error) error {
 	return nil
 }
 
-func (p *process) tell(j job, err error) {
+func (p *process) tell(j job, err error) { p.say(saidOf(j, err)) }
+
+func saidOf(j job, err error) said {
 	s := said{Job: j.ID}
 	if err != nil {
-		s.Code = "not ours"
+		s.Code = "not ours: " + err.Error()
+		s.Again = true // the transaction of a plan, say
 		if e, ok := errors.AsType[*outbound.Error](err); ok {
 			s.Code = string(e.Code)
+			_, s.Again = outbound.RetryAfter(err)
 		}
-		_, s.Again = outbound.RetryAfter(err)
 	}
-	p.say(s)
+	return s
 }
 
 func (p *process) plan(ctx context.Context, j job, g gate) error {

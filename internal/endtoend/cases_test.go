@@ -11,7 +11,7 @@ package endtoend
 //	C06 TestC06_AnotherCardIsAnotherCommand
 //	C07 TestC07_DriftingParametersConflict
 //	C08 TestC08_KeyAndFingerprintIgnoreTheVolatile [outbound/httpadapter]
-//	C09 TestC09_RedeliveredToANewProcess    real processes, one killed
+//	C09 TestC09_RedeliveredToANewProcess    real processes, one killed; Do only
 //	C10 TestC10_TwoHandlersAtOneInstant     [TestManyProcesses]
 //	C12 TestC12_MarksAreInTheFrozenBytes
 //	C13 TestC13_ErrorsAreLabelledToo
@@ -27,9 +27,11 @@ package endtoend
 //	C29 TestC29_AFreshKeyAtEachAttempt      drop-in; [TestC17]
 //	C30 TestC30_HiddenResend
 //
-// Requirements R1–R16, R19, R23, R27 and R28: TestR01_… to TestR28_…; the lines
-// of R16 are the subtests of TestR16_Forbidden. Processes: TestManyProcesses (R10).
-// Writes for each call: writes_test.go. Secrets: TestSecretsStayInside (R14, R27).
+// Requirements: R1–R4, R6–R13 TestR01_… to TestR13_…, R5 with R3 and in
+// oneKeyWithAnotherFingerprint, R14 TestR14_LogsHoldNoKey and TestSecretsStayInside,
+// R15 TestR15_…, each line of R16 a subtest of TestR16_Forbidden, R19, R23, R27 and
+// R28 in identity_test.go. Rules that are easy to get wrong: rules_test.go. What a
+// call costs the ledger: writes_test.go. Bad input: input_test.go.
 
 import (
 	"net/http"

@@ -319,11 +319,9 @@ const credentialMarker = "credential-marker-2be8"
 
 // deadLedger loses the ledger between the claim and the settlement.
 func (p *prey) deadLedger() error {
-	opts := quick()
-	opts.Telemetry = p.seen.telemetry()
 	w := &wire{base: http.DefaultTransport}
 	p.wires = append(p.wires, w)
-	client, err := outbound.New(adapterOf(p.name, p.url, w), dying{p.ledger}, func() *outbound.Options { opts.Bodies = sealed(); return opts }())
+	client, err := outbound.New(adapterOf(p.name, p.url, w), dying{p.ledger}, &outbound.Options{Bodies: sealed(), Telemetry: p.seen.telemetry()})
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,9 @@ func TestLostAnswerThenLostLedger(t *testing.T) {
 // Applied but not recorded is a reply and no error; the next call replays.
 func TestAppliedButNotRecorded(t *testing.T) {
 	eachLedger(t, func(t *testing.T, b *bench, l ledger) {
-		client := newClient(t, b.adapter(), l.store, quick())
+		patient := quick()
+		patient.Lease, patient.Retry.AttemptTimeout, patient.Retry.CallTimeout = 5*time.Second, 3*time.Second, 4*time.Second
+		client := newClient(t, b.adapter(), l.store, patient)
 		call := b.refund("unrecorded")
 		b.inject(providertest.Fault{Kind: providertest.SlowApply, Operation: "refund.create"})
 		type result struct {

@@ -118,7 +118,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	cmd, named := outbound.CommandFrom(r.Context())
 	if t.opts.Shadow {
 		if !known || !named || r.ContentLength > maxBody {
-			return t.passUnnamed(r)
+			return t.passUnnamed(r, op.Name)
 		}
 		return t.shadow(r, op, cmd)
 	}
@@ -126,7 +126,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case !named && (t.opts.Strict || known && op.Class == replaysemantics.Money):
 		return t.refuseUnread(r, outbound.Call{Operation: op.Name}, errUnnamed)
 	case !named:
-		return t.passUnnamed(r)
+		return t.passUnnamed(r, op.Name)
 	case !known:
 		return t.refuseUnread(r, outbound.Call{Command: cmd}, unknownRoute(r))
 	}
@@ -159,7 +159,8 @@ func (t *Transport) pass(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func (t *Transport) passUnnamed(r *http.Request) (*http.Response, error) {
+func (t *Transport) passUnnamed(r *http.Request, operation string) (*http.Response, error) {
+	t.client.Unnamed(r.Context(), operation)
 	t.unnamed.Add(1)
 	return t.pass(r)
 }

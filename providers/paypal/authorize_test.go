@@ -193,3 +193,47 @@ func TestConfigProblems(t *testing.T) {
 		})
 	}
 }
+
+// Without an app of its own the adapter serves calls that bring a token, for the
+// account that the token is of or that they name, and nothing in the background.
+func TestNeedsCaller(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Account: "7LNZBW6JPQ3TN"}
+	adapter := New(cfg)
+	profile, err := adapter.Profile()
+	if err != nil || profile.Credentials {
+		t.Errorf("profile %+v, %v; want no credentials of its own", profile, err)
+	}
+	if profile, err = New(ownApp).Profile(); err != nil || !profile.Credentials {
+		t.Errorf("profile %+v, %v; want credentials of its own", profile, err)
+	}
+	for _, half := range []Config{{Account: "M", ClientID: "a"}, {Account: "M", Secret: "s"}} {
+		if _, err := New(half).Profile(); err == nil || !strings.Contains(err.Error(), "state both") {
+			t.Errorf("half an app: %v", err)
+		}
+	}
+
+	a := newAuthorizer(cfg)
+	own := outbound.Field{Name: "Authorization", Value: "Bearer theirs"}
+	theirs := outbound.Field{Name: "PayPal-Auth-Assertion", Value: encoded(`{"alg":"none"}`, `{"iss":"x","payer_id":"OTHER"}`)}
+	hold(t, authorized(t, a, "7LNZBW6JPQ3TN", own), "Bearer theirs", "")
+	hold(t, authorized(t, a, "OTHER", own, theirs), "Bearer theirs", theirs.Value)
+	for name, c := range map[string]struct {
+		account string
+		own     []outbound.Field
+	}{
+		"no token":                    {"7LNZBW6JPQ3TN", nil},
+		"another account, none named": {"OTHER", []outbound.Field{own}},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api.example.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.authorize(t.Context(), c.account, c.own, r); !errors.Is(err, outbound.ErrAuth) {
+			t.Errorf("%s: %v; want ErrAuth", name, err)
+		}
+		if len(r.Header.Values("Authorization")) != 0 {
+			t.Errorf("%s: something was set", name)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/providers/paypal"
 	"github.com/seed-6b5e302b/samekey/providers/providertest"
+	"github.com/seed-6b5e302b/samekey/recordstore"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
@@ -309,5 +310,48 @@ func TestLookupFails(t *testing.T) {
 			w.Errorf("an order that is not there: finding %+v, %v; want an error", f, err)
 		}
 		w.found(l, rs.ByStateGuard)
+	})
+}
+
+// A webhook that holds the refund settles a record whose answers were lost, and
+// the next call shows the refund by its id (C26). Early, twice, or of another
+// account it changes nothing that it should not.
+func TestWebhookSettlesRefund(t *testing.T) {
+	inWorld(t, paypal.Config{}, func(w world) {
+		capture := w.fake.Seed(providertest.CompletedCapture{Value: "10.00"})
+		call := paypal.CaptureRefund(cmd("r1"), capture, paypal.RefundRequest{Amount: paypal.Money{Currency: "USD", Value: "2.00"}})
+		l := w.lose(call)
+		refund := w.find(l).ExternalRef
+		observe := func(payee string) {
+			w.Helper()
+			o, ok, err := paypal.Event([]byte(`{"id":"WH-1","event_type":"PAYMENT.CAPTURE.REFUNDED","resource":{"id":"` + refund +
+				`","status":"COMPLETED","custom_id":"` + l.Mark + `","payee":{"merchant_id":"` + payee + `"}}}`))
+			if !ok || err != nil {
+				w.Fatalf("event: %t, %v", ok, err)
+			}
+			if err := w.client.Observe(w.Context(), o); err != nil {
+				w.Fatal(err)
+			}
+		}
+		state := func(want recordstore.State) {
+			w.Helper()
+			s, err := w.client.Status(w.Context(), cmd("r1"), "capture.refund")
+			if err != nil || s.State != want {
+				w.Fatalf("state %v, %v; want %s", s, err, want)
+			}
+		}
+		observe("SOMEBODYELSE1")
+		state(recordstore.Uncertain)
+		observe(merchant)
+		observe(merchant)
+		state(recordstore.Succeeded)
+		sent := len(w.fake.Requests("capture.refund"))
+		reply := w.do(call)
+		w.labelled(reply, rs.ByLookup)
+		if reply.ExternalRef != refund {
+			w.Errorf("the reply is of %q, want %q", reply.ExternalRef, refund)
+		}
+		w.requests("capture.refund", sent)
+		w.effects("capture.refund", 1)
 	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
+	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
@@ -97,11 +99,40 @@ func (s search) byReference(ctx context.Context) (outbound.Finding, error) {
 	if err != nil {
 		return outbound.Finding{}, err
 	}
-	r, err := readResult(s.Operation.Name, x.Body)
-	if err != nil || o.ID != s.ExternalRef {
-		return outbound.Finding{}, err
+	if o.ID != s.ExternalRef || !s.mayBeOurs(&o) {
+		return outbound.Finding{}, nil
 	}
-	return found(x, rs.ByLookup, r, x.Body), nil
+	return s.foundObject(x, rs.ByLookup, &o)
+}
+
+// mayBeOurs refuses an object that shows another command's mark where ours would
+// be, or none where the request carried it: the id may be an event's, and the
+// event about something else.
+func (s search) mayBeOurs(o *object) bool {
+	var places []string
+	switch s.Operation.Name {
+	case orderCreate.Name:
+		var created order
+		if decode(o.raw, &created) != nil {
+			return false
+		}
+		for _, u := range created.PurchaseUnits {
+			places = append(places, u.CustomID)
+		}
+	case authorizationCapture.Name: // custom_id is the purchase unit's
+		places = []string{o.InvoiceID}
+	case captureRefund.Name, subscriptionCreate.Name:
+		places = []string{o.CustomID}
+	default:
+		return true
+	}
+	if s.stamped() || s.Mark != "" && slices.Contains(places, s.Mark) {
+		return slices.Contains(places, s.Mark)
+	}
+	return !slices.ContainsFunc(places, func(text string) bool {
+		_, _, err := keyderive.ParseMark(text)
+		return err == nil
+	})
 }
 
 // orderHolding reads the order of a payment that an earlier answer named.

@@ -1,0 +1,379 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// Config is one random run. Ledger and Seed are required.
+type Config struct {
+	Ledger   Ledger
+	Seed     uint64        // Of ids, faults, the mix of commands and whom to kill; the machine's timing stays its own.
+	Duration time.Duration // Over which the commands are spread. Defaults to 30 s.
+	Commands int           // Defaults to 2,000.
+	Workers  int           // Defaults to 8.
+	Log      io.Writer     // Defaults to nowhere.
+
+	programs []program // Of the workers, in turn. Defaults to this very program.
+}
+
+// Ledger is a new, empty ledger: one of both.
+type Ledger struct {
+	SQLite   string // Path of a file that is not there yet.
+	Postgres string // DSN of an empty database.
+}
+
+const (
+	faultChance = 0.2
+	killEvery   = 300 * time.Millisecond
+	slots       = 6 // Jobs at once of each worker.
+
+	// redeliverAfter is when a job queue gives a dead worker's job to another: late
+	// enough for a reconciler to come first.
+	redeliverAfter = 3 * time.Second
+	drainFor       = 2 * time.Minute
+)
+
+// Result is what the providers and the ledger say after a run.
+type Result struct {
+	Commands   int
+	Effects    int // Of all commands, by the providers' own count.
+	Duplicates int // Effects beyond a command's first.
+	Lost       int // Commands without an effect.
+	Unresolved int // Records that are planned, being sent or uncertain.
+	Review     int // Records that wait for a person.
+
+	Undecidable int // Commands that the fakes made undecidable on purpose, by their own log.
+	Kills       int
+	Faults      int // Requests that went wrong.
+	Labels      map[outbound.Label]int
+	Lies        []error // Labels that were not true.
+}
+
+// String is one line without what belongs to Undecidable and below.
+func (r Result) String() string {
+	return fmt.Sprintf("commands %d effects %d duplicates %d lost %d unresolved %d review %d",
+		r.Commands, r.Effects, r.Duplicates, r.Lost, r.Unresolved, r.Review)
+}
+
+// Err returns what is wrong with r, nil if the promise was kept.
+func (r Result) Err() error {
+	var errs []error
+	if r.Effects != r.Commands || r.Duplicates != 0 || r.Lost != 0 || r.Unresolved != 0 {
+		errs = append(errs, errors.New("the promise was broken: "+r.String()))
+	}
+	if r.Review != r.Undecidable {
+		errs = append(errs, fmt.Errorf("%d records wait for a person, %d commands were made undecidable", r.Review, r.Undecidable))
+	}
+	return errors.Join(append(errs, r.Lies...)...)
+}
+
+// run is a random run under way.
+type run struct {
+	Config
+	ledger    *ledger
+	providers providers
+	clients   map[string]*outbound.Client // Of the parent, which nobody kills.
+	rand      *rand.Rand
+	jobs      []job
+	crew      *crew
+}
+
+// Run sends the commands of c through workers that are killed at random, waits
+// until everything is resolved, and counts. An error means that the run itself
+// failed; whether the promise was kept is Result.Err.
+func Run(ctx context.Context, c Config) (Result, error) {
+	fillZero(&c.Duration, 30*time.Second)
+	fillZero(&c.Commands, 2000)
+	fillZero(&c.Workers, 8)
+	if c.Log == nil {
+		c.Log = io.Discard
+	}
+	if len(c.programs) == 0 {
+		c.programs = []program{{}}
+	}
+	r := &run{Config: c, clients: map[string]*outbound.Client{}, rand: rand.New(rand.NewPCG(c.Seed, 3))}
+	var err error
+	if r.ledger, err = open(ctx, place(c.Ledger), true); err != nil {
+		return Result{}, err
+	}
+	defer r.ledger.close()
+	if r.providers, err = newProviders(c.Seed); err != nil {
+		return Result{}, err
+	}
+	defer r.providers.close()
+	for name, p := range r.providers {
+		if r.clients[name], err = newClient(adapterOf(name, p.server.URL, p.server.Transport()), r.ledger.store); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := r.prepare(); err != nil {
+		return Result{}, err
+	}
+	return r.run(ctx)
+}
+
+func fillZero[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+// prepare makes the commands, shuffled, and arms the faults. One in fifty cannot
+// be decided, one in ten is planned.
+func (r *run) prepare() error {
+	for n := range r.Commands {
+		k := moneyKinds[n%len(moneyKinds)]
+		switch n % 100 {
+		case 17:
+			k = stripeUsage
+		case 58:
+			k = paypalPatch
+		}
+		j, err := r.providers.job(k, n)
+		if err != nil {
+			return err
+		}
+		j.Plan = k != paypalPatch && n/5%10 == 0
+		r.jobs = append(r.jobs, j)
+	}
+	r.rand.Shuffle(len(r.jobs), func(i, k int) { r.jobs[i], r.jobs[k] = r.jobs[k], r.jobs[i] })
+	return r.inject()
+}
+
+// decidable are the faults after which a provider can still be asked. A stored
+// 500 that was not executed is none of them.
+func decidable() []fakeprovider.Fault {
+	const short = 100 * time.Millisecond
+	return []fakeprovider.Fault{
+		{Kind: fakeprovider.DropBeforeApply},
+		{Kind: fakeprovider.DropAfterApply},
+		{Kind: fakeprovider.ResetReused},
+		{Kind: fakeprovider.Hang, Delay: short, Applied: true},
+		{Kind: fakeprovider.Hang, Delay: short},
+		{Kind: fakeprovider.SlowApply, Delay: short},
+		{Kind: fakeprovider.SlowApply, Delay: 3 * time.Second}, // longer than a lease
+		{Kind: fakeprovider.LateApply, Delay: short},
+		{Kind: fakeprovider.LateApply, Delay: short, Running: true},
+		{Kind: fakeprovider.Truncate},
+		{Kind: fakeprovider.Empty},
+		{Kind: fakeprovider.Oversized, Size: 100 << 10},
+		{Kind: fakeprovider.Status500},
+		{Kind: fakeprovider.Status500, Applied: true, Stored: true},
+		{Kind: fakeprovider.HTML502, Applied: true},
+		{Kind: fakeprovider.Status503},
+		{Kind: fakeprovider.Status424},
+		{Kind: fakeprovider.RateLimit},
+		{Kind: fakeprovider.LockTimeout},
+		{Kind: fakeprovider.Unauthorized},
+		{Kind: fakeprovider.InFlight},
+		{Kind: fakeprovider.Redirect},
+	}
+}
+
+// inject gives every decidable fault an equal share of the chance: a request
+// meets the first that strikes. Of the undecidable kinds every answer is lost.
+func (r *run) inject() error {
+	kinds := decidable()
+	share, left := faultChance/float64(len(kinds)), 1.0
+	for _, f := range kinds {
+		f.Times, f.Chance = -1, share/left
+		left -= share
+		for _, k := range moneyKinds {
+			f.Operation = operations[k]
+			if err := r.providers[k.provider()].fake.Inject(f); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(
+		r.providers["stripe"].fake.Inject(fakeprovider.Fault{
+			Kind: fakeprovider.Status500, Operation: operations[stripeUsage], Applied: true, Stored: true, Times: -1}),
+		r.providers["paypal"].fake.Inject(fakeprovider.Fault{
+			Kind: fakeprovider.DropAfterApply, Operation: operations[paypalPatch], Times: -1}),
+	)
+}
+
+func (r *run) run(ctx context.Context) (Result, error) {
+	urls := map[string]string{}
+	for name, p := range r.providers {
+		urls[name] = p.server.URL
+	}
+	r.crew = newCrew(order{Ledger: place(r.Ledger), URLs: urls, Work: doFeed}, r.programs, r.Workers)
+	if err := r.crew.start(); err != nil {
+		return Result{}, err
+	}
+	defer r.crew.stop()
+	killing, quiet := context.WithCancel(ctx)
+	defer quiet()
+	var killer sync.WaitGroup
+	var kills int
+	var killErr error
+	killer.Go(func() { kills, killErr = r.crew.killAtRandom(killing, r.rand) })
+	begun := time.Now()
+	err := r.load(ctx)
+	quiet()
+	killer.Wait()
+	if err := errors.Join(err, killErr); err != nil {
+		return Result{}, err
+	}
+	fmt.Fprintf(r.Log, "load: %v, %d kills\n", time.Since(begun).Round(time.Second), kills)
+	if err := r.drain(ctx); err != nil {
+		return Result{}, err
+	}
+	fmt.Fprintf(r.Log, "drained after %v\n", time.Since(begun).Round(time.Second))
+	r.crew.stop()
+	result, err := r.count(ctx)
+	result.Kills = kills
+	return result, err
+}
+
+// load spreads the jobs over the duration, and returns when each has an end.
+func (r *run) load(ctx context.Context) error {
+	pause := r.Duration / time.Duration(len(r.jobs))
+	tick := time.NewTicker(max(pause, time.Microsecond))
+	defer tick.Stop()
+	var wg sync.WaitGroup
+	errs := make(chan error, len(r.jobs))
+	for _, j := range r.jobs {
+		wg.Go(func() { errs <- r.deliver(ctx, j) })
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	wg.Wait()
+	close(errs)
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// deliver is what a job queue does with one job: hand it out until it has an end.
+// The patch, which nothing protects from being sent twice, is called from here, so
+// that whether its answer is lost is the fault's doing alone.
+func (r *run) deliver(ctx context.Context, j job) error {
+	for tries := 0; ; tries++ {
+		var s said
+		var err error
+		if j.Kind == paypalPatch {
+			_, err = r.clients["paypal"].Do(ctx, j.call())
+			s = saidOf(j, err)
+			err = nil
+		} else {
+			s, err = r.crew.do(ctx, j)
+		}
+		pause := 200 * time.Millisecond
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errDied):
+			pause = redeliverAfter
+		case err != nil:
+			return err
+		case s.Code == "" || s.Code == string(outbound.ErrManualReview):
+			return nil
+		case j.Kind == stripeUsage && tries > 2:
+			return nil // the ladder has it
+		case !s.Again:
+			return fmt.Errorf("%s ended as %s", j.ID, s.Code)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// drain waits until nothing is unresolved. Meanwhile events of the provider come
+// in about what is uncertain, again and again.
+func (r *run) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainFor)
+	defer cancel()
+	for {
+		open, err := r.ledger.waiting(ctx, unresolved...)
+		if err == nil && len(open) == 0 {
+			return nil
+		}
+		for _, f := range open {
+			o := outbound.Observation{Provider: f.provider, Command: outbound.Command{ID: f.command}, Operations: []string{f.operation}, EventType: "chaos"}
+			err = errors.Join(err, r.clients[f.provider].Observe(ctx, o))
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			fmt.Fprintf(r.Log, "after %v %d records are still unresolved: %v\n", drainFor, len(open), err)
+			return nil // counted as what they are
+		}
+	}
+}
+
+// count asks the providers and the ledger.
+func (r *run) count(ctx context.Context) (Result, error) {
+	result := Result{Commands: len(r.jobs), Labels: map[outbound.Label]int{}}
+	var err error
+	if result.Unresolved, err = r.ledger.count(ctx, unresolved...); err != nil {
+		return result, err
+	}
+	if result.Review, err = r.ledger.count(ctx, recordstore.ManualReview); err != nil {
+		return result, err
+	}
+	lost := map[string]bool{} // Keys whose answers were lost on purpose.
+	for _, p := range r.providers {
+		p.fake.ClearFaults()
+		for _, e := range p.fake.Requests("") {
+			if e.Fault != "" {
+				result.Faults++
+			}
+			switch {
+			case e.Operation == operations[stripeUsage] && e.Fault == fakeprovider.Status500:
+				lost[string(e.KeyHash[:])] = true
+			case e.Operation == operations[paypalPatch] && e.Fault == fakeprovider.DropAfterApply:
+				lost[e.Path] = true
+			}
+		}
+	}
+	result.Undecidable = len(lost)
+	witnesses := r.providers.witnesses()
+	for _, j := range r.jobs {
+		name := j.Kind.provider()
+		n, err := r.providers.effects(j, r.clients[name])
+		if err != nil {
+			return result, err
+		}
+		result.Effects += n
+		result.Duplicates += max(0, n-1)
+		if n == 0 {
+			result.Lost++
+			fmt.Fprintf(r.Log, "%s has no effect\n", j.ID)
+		}
+		if j.Kind == stripeUsage || j.Kind == paypalPatch {
+			continue
+		}
+		j.Plan = false
+		reply, err := r.clients[name].Do(ctx, j.call())
+		if err != nil {
+			result.Lies = append(result.Lies, fmt.Errorf("%s: %w", j.ID, err))
+			continue
+		}
+		result.Labels[reply.Label]++
+		if err := witnesses[name].truthful(j, r.clients[name], reply); err != nil {
+			result.Lies = append(result.Lies, err)
+		}
+	}
+	return result, nil
+}
