@@ -40,6 +40,8 @@ error if any command had another number of effects than it should.`,
 	return cmd
 }
 
+const demoMerchant = "MERCHANTDEMO1"
+
 // side is one provider: the fake that keeps count and the client that calls it.
 type side struct {
 	name   string
@@ -126,7 +128,7 @@ func runDemo(ctx context.Context, out io.Writer, asJSON bool) error {
 func newSide(name string, ledger *sqlite.Store) (*side, error) {
 	dialect := fakestripe.New(fakestripe.Config{})
 	if name == "paypal" {
-		dialect = fakepaypal.New(fakepaypal.Config{})
+		dialect = fakepaypal.New(fakepaypal.Config{MerchantID: demoMerchant})
 	}
 	s := &side{name: name, fake: fakeprovider.New(dialect, nil)}
 	var err error
@@ -145,7 +147,7 @@ func demoClient(provider, url string, ledger *sqlite.Store) (*outbound.Client, e
 	case "stripe":
 		adapter = stripe.New(stripe.Config{Account: "acct_demo", Test: true, SecretKey: "sk_test_demo", BaseURL: url})
 	default:
-		adapter = paypal.New(paypal.Config{Account: "MERCHANTDEMO1", Sandbox: true, ClientID: "demo", Secret: "demo", BaseURL: url})
+		adapter = paypal.New(paypal.Config{Account: demoMerchant, Sandbox: true, ClientID: "demo", Secret: "demo", BaseURL: url})
 	}
 	return outbound.New(adapter, ledger, &outbound.Options{
 		Bodies: outbound.Seal(outbound.SealKey{ID: "demo", Bytes: make([]byte, 32)}), // a real key comes from a secret store

@@ -48,8 +48,10 @@ func (w witness) truthful(j job, c *outbound.Client, r *outbound.Reply) error {
 	lie := func(why string) error {
 		return fmt.Errorf("%s is answered as %s (evidence %s, origin %s, request %s): %s", j.ID, r.Label, r.Evidence, r.Origin, r.RequestID, why)
 	}
-	if !slices.Contains(w.objects[hash], r.ExternalRef) {
-		return lie(fmt.Sprintf("it names the object %s, the command made %v", r.ExternalRef, w.objects[hash]))
+	// The effect of a capture is the order's, its reference the capture's.
+	made := w.objects[hash]
+	if !slices.Contains(made, r.ExternalRef) && !(j.Kind == paypalCapture && slices.Contains(made, j.Target)) {
+		return lie(fmt.Sprintf("it names the object %s, the command made %v", r.ExternalRef, made))
 	}
 	e, seen := w.byRequest[r.RequestID]
 	if !seen {

@@ -87,12 +87,15 @@ func TestC14_TwoMeaningsOf429(t *testing.T) {
 	})
 }
 
-// Every operation of both tables takes our key of 36 characters; a table with a
+// Every operation with a key takes ours of 36 characters; a table with a
 // smaller limit fails before the first call.
 func TestC16_KeysFitEveryProvider(t *testing.T) {
 	for provider, rows := range map[string][]rs.Operation{"stripe": stripe.Operations(), "paypal": paypal.Operations()} {
 		client := newClient(t, adapterOf(provider, "http://provider.test", nil), memory.New(nil), nil)
 		for _, op := range rows {
+			if !op.HasKey() {
+				continue
+			}
 			key, err := client.Key(cmd(strings.Repeat("x", 255)), op.Name, "")
 			if err != nil || len(key.Raw()) != 36 || len(key.Mark()) != 36 || op.KeyMax != 0 && op.KeyMax < 36 {
 				t.Errorf("%s %s: a key of %d characters where %d are allowed, %v", provider, op.Name, len(key.Raw()), op.KeyMax, err)

@@ -24,12 +24,11 @@ const (
 
 // event is the envelope of a webhook.
 type event struct {
-	ID           string          `json:"id"`
-	Type         string          `json:"event_type"`
-	CreateTime   string          `json:"create_time"`
-	ResourceType string          `json:"resource_type"`
-	Resource     json.RawMessage `json:"resource"`
-	Links        []struct {
+	ID         string          `json:"id"`
+	Type       string          `json:"event_type"`
+	CreateTime string          `json:"create_time"`
+	Resource   json.RawMessage `json:"resource"`
+	Links      []struct {
 		Href string `json:"href"`
 	} `json:"links"`
 }
@@ -187,12 +186,16 @@ func ofOrder(o *outbound.Observation, r *object) bool {
 	return true
 }
 
+// refund is an event of a refund. One that failed proves nothing: a resend may
+// have made another, and a look-up finds out.
 func (e *event) refund(o *outbound.Observation) (bool, error) {
 	r, err := e.read(o)
 	if err != nil || !by(o, r.CustomID, captureRefund.Name) {
 		return false, err
 	}
-	judged(o, refundFate(r.Status))
+	if f := refundFate(r.Status); f != refused {
+		judged(o, f)
+	}
 	return true, nil
 }
 

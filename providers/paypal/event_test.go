@@ -33,7 +33,7 @@ func TestEvent(t *testing.T) {
 		"capture_denied_marked":          about(authorizationCapture, outbound.Observation{Mode: "sandbox", Account: merchantID, Mark: testMark, ExternalRef: capture, ObjectStatus: "DECLINED", Effect: none, ProviderCode: "DECLINED"}),
 		"refund_completed":               about(captureRefund, outbound.Observation{Mode: "live", Mark: testMark, ExternalRef: "1JU08902781691411", ObjectStatus: "COMPLETED", Effect: applied, Outcome: outbound.Done}),
 		"refund_pending":                 about(captureRefund, outbound.Observation{Mode: "live", Mark: testMark, ExternalRef: "1JU08902781691411", ObjectStatus: "PENDING", Effect: applied, Outcome: outbound.Pending}),
-		"refund_failed":                  about(captureRefund, outbound.Observation{Mark: testMark, ExternalRef: "1JU08902781691411", ObjectStatus: "FAILED", Effect: none, ProviderCode: "FAILED"}),
+		"refund_failed":                  about(captureRefund, outbound.Observation{Mark: testMark, ExternalRef: "1JU08902781691411", ObjectStatus: "FAILED", Effect: unknown}),
 		"authorization_created_of_order": about(orderCreate, outbound.Observation{Mode: "sandbox", Account: merchantID, Mark: testMark, ExternalRef: order, Effect: applied, Outcome: outbound.Done}),
 		"order_approved":                 about(orderCreate, outbound.Observation{Mode: "sandbox", Account: merchantID, Mark: testMark, ExternalRef: order, ObjectStatus: "APPROVED", Effect: applied, Outcome: outbound.Done}),
 		"order_declined":                 about(orderCreate, outbound.Observation{Mode: "sandbox", Account: merchantID, Mark: testMark, ExternalRef: order, ObjectStatus: "COMPLETED", Effect: unknown}),

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/providers/paypal"
 	"github.com/seed-6b5e302b/samekey/providers/providertest"
@@ -23,7 +24,10 @@ func (w world) asks(call outbound.Call) *outbound.Lookup {
 		w.Fatal(err)
 	}
 	row, _ := rs.Find(profile.Operations, call.Operation)
-	key, err := w.client.Key(call.Command, call.Operation, "")
+	key, err := keyderive.Secret{}.Derive(keyderive.Input{
+		Provider: profile.Provider, Account: profile.Account + "/" + profile.Mode,
+		Operation: call.Operation, CommandID: call.Command.ID,
+	})
 	if err != nil {
 		w.Fatal(err)
 	}

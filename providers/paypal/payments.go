@@ -53,7 +53,7 @@ func (s search) authorizationCapture(ctx context.Context, id string) (outbound.F
 		return s.captureByTransaction(ctx, id)
 	}
 	captures, strays := under(o.captures(), authorizationsPath, id)
-	if c := marked(captures, s.Mark); c != nil {
+	if c := marked(captures, s.Mark, captureFate); c != nil {
 		return s.foundObject(x, rs.ByLookup, c)
 	}
 	unseen := strays == 0 && o.paidTo(s.Account)
@@ -94,7 +94,7 @@ func (s search) captureRefund(ctx context.Context, id string) (outbound.Finding,
 		return s.refundByTransaction(ctx, id)
 	}
 	refunds, strays := under(o.refunds(), capturesPath, id)
-	if r := marked(refunds, s.Mark); r != nil {
+	if r := marked(refunds, s.Mark, refundFate); r != nil {
 		return s.foundObject(x, rs.ByLookup, r)
 	}
 	unseen := strays == 0 && o.paidTo(s.Account)
@@ -181,14 +181,15 @@ func (o *object) parent(collection string) string {
 	return o.SupplementaryData.RelatedIDs.AuthorizationID
 }
 
-// marked is the payment that carries the mark.
-func marked(payments []object, mark string) *object {
+// marked is the payment that carries the mark. Where a refused one was tried
+// again with the same key, two do: the other counts.
+func marked(payments []object, mark string, judge func(status string) fate) (m *object) {
 	for i := range payments {
-		if payments[i].carries(mark) {
-			return &payments[i]
+		if p := &payments[i]; p.carries(mark) && (m == nil || judge(m.Status) == refused) {
+			m = p
 		}
 	}
-	return nil
+	return m
 }
 
 func (o *object) carries(mark string) bool {

@@ -7,6 +7,13 @@
 //	reply, err := pp.Do(ctx, paypal.OrderCapture(outbound.Command{ID: row.ID}, orderID, nil))
 //	capture, err := paypal.CaptureOf(reply)
 //
+// What PayPal reports by itself is handed to the client once it is verified:
+//
+//	if err := verifier.Verify(ctx, r.Header, body); err != nil { … }
+//	if o, ok, err := paypal.Event(body); ok && err == nil {
+//		err = pp.Observe(ctx, o)
+//	}
+//
 // PayPal answers a resend with the latest status of the earlier request, never
 // with its stored answer: a replayed capture may read REFUNDED. The package
 // holds what PayPal does and how its answers read; what is done with that is

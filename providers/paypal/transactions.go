@@ -164,6 +164,7 @@ func (s search) refundByTransaction(ctx context.Context, capture string) (outbou
 	if len(refunds) > maxCandidates {
 		return outbound.Finding{}, nil
 	}
+	var failed outbound.Finding
 	for _, t := range refunds {
 		var refund object
 		x, err := s.read(ctx, refundsPath+t.ID, nil, &refund)
@@ -171,10 +172,17 @@ func (s search) refundByTransaction(ctx context.Context, capture string) (outbou
 		case err != nil:
 			return outbound.Finding{}, err
 		case refund.carries(s.Mark):
-			return s.foundObject(x, rs.ByLookup, &refund)
+			f, err := s.foundObject(x, rs.ByLookup, &refund)
+			if err != nil || f.Effect == outbound.EffectApplied {
+				return f, err
+			}
+			failed = f
 		case refund.CustomID == "":
 			whole = false // it might be ours, and not show it
 		}
+	}
+	if failed != (outbound.Finding{}) {
+		return failed, nil
 	}
 	return absentIf(whole, nil)
 }

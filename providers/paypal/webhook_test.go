@@ -356,3 +356,26 @@ func TestVerifierSettings(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func FuzzVerify(f *testing.F) {
+	f.Add("69cd13f0", "2026-11-30T12:00:00Z", "AAAA", certURL, "SHA256withRSA", eventBody)
+	f.Add("", "", "", "https://api.paypal.com/v1/notifications/certs/x", "", []byte{})
+	f.Fuzz(func(t *testing.T, id, at, signature, url, algorithm string, body []byte) {
+		s := &served{}
+		v := &Verifier{WebhookID: webhookID, Certificate: s.fetch, Tolerance: 1 << 62}
+		h := http.Header{}
+		for name, value := range map[string]string{"Id": id, "Time": at, "Sig": signature} {
+			h.Set("PayPal-Transmission-"+name, value)
+		}
+		h.Set("PayPal-Cert-Url", url)
+		h.Set("PayPal-Auth-Algo", algorithm)
+		if v.Verify(t.Context(), h, body) == nil {
+			t.Error("a webhook without a certificate was accepted")
+		}
+		for _, asked := range s.asked {
+			if !strings.HasPrefix(strings.ToLower(asked), "https://api.paypal.com/") && !strings.HasPrefix(strings.ToLower(asked), "https://api-m.paypal.com/") {
+				t.Errorf("the certificate was asked for at %q", asked)
+			}
+		}
+	})
+}

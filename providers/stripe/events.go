@@ -27,6 +27,7 @@ type trace struct {
 	object  string // What the operation creates or works on, as in the object attribute.
 	applied []string
 	refused []string
+	beside  []string // Applied too, but without the id of the object: they serve webhooks only.
 }
 
 // traces are those of the operations that take a key. Source:
@@ -43,7 +44,7 @@ var traces = map[string]trace{
 	"payment_intent.capture": {object: "payment_intent", applied: []string{"payment_intent.succeeded", "charge.captured"}},
 	"payment_intent.cancel":  {object: "payment_intent", applied: []string{"payment_intent.canceled"}},
 
-	"refund.create": {object: "refund", applied: []string{"refund.created", "charge.refunded"}},
+	"refund.create": {object: "refund", applied: []string{"refund.created"}, beside: []string{"charge.refunded"}},
 
 	"setup_intent.create": {object: "setup_intent", applied: []string{"setup_intent.created"}, refused: []string{"setup_intent.setup_failed"}},
 	"setup_intent.confirm": {
@@ -68,7 +69,7 @@ var traces = map[string]trace{
 	"credit_note.create":  {object: "credit_note", applied: []string{"credit_note.created"}},
 
 	"transfer.create":          {object: "transfer", applied: []string{"transfer.created"}},
-	"transfer_reversal.create": {object: "transfer_reversal", applied: []string{"transfer.reversed"}},
+	"transfer_reversal.create": {object: "transfer_reversal", beside: []string{"transfer.reversed"}},
 
 	"payout.create":  {object: "payout", applied: []string{"payout.created"}},
 	"payout.cancel":  {object: "payout", applied: []string{"payout.canceled"}},

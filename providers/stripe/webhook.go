@@ -156,7 +156,7 @@ func causedBy(seen *outbound.Observation, e *event, a *answer) bool {
 	own := false
 	for _, op := range table {
 		tr := traces[op.Name]
-		applied, refusedBy := slices.Contains(tr.applied, e.Type), slices.Contains(tr.refused, e.Type)
+		applied, refusedBy := slices.Contains(slices.Concat(tr.applied, tr.beside), e.Type), slices.Contains(tr.refused, e.Type)
 		if !applied && !refusedBy {
 			continue
 		}

@@ -46,3 +46,42 @@ func Seed(ctx context.Context, s *Store, recs ...recordstore.Record) error {
 	}
 	return tx.Commit(ctx)
 }
+
+// Explain runs a step as it is asked, with its plan shown, and undoes it.
+func Explain(ctx context.Context, s *Store, sql string, args ...any) (plan []byte, err error) {
+	tx, err := s.pool.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	err = tx.QueryRow(ctx, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+sql, args...).Scan(&plan)
+	return plan, err
+}
+
+// ExplainTakeDue shows the plan of TakeDue.
+func ExplainTakeDue(ctx context.Context, s *Store, q recordstore.DueQuery) ([]byte, error) {
+	return Explain(ctx, s, s.sql.takeDue, s.dueArgs(q)...)
+}
+
+// ExplainFindCrashed shows the plan of FindCrashed from the watermark.
+func ExplainFindCrashed(ctx context.Context, s *Store, limit int) ([]byte, error) {
+	return Explain(ctx, s, s.sql.findCrashed, s.clock(), limit)
+}
+
+// ExplainBacklog shows the plan of Backlog.
+func ExplainBacklog(ctx context.Context, s *Store, provider string) ([]byte, error) {
+	return Explain(ctx, s, s.sql.backlog, s.clock(), provider, maxCounted)
+}
+
+// ExplainPurge shows the plans of the steps of Purge.
+func ExplainPurge(ctx context.Context, s *Store, limit int) ([][]byte, error) {
+	var plans [][]byte
+	for _, sql := range []string{s.sql.empty, s.sql.purgeable, s.sql.remove, s.sql.shrink} {
+		plan, err := Explain(ctx, s, sql, s.clock(), limit)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}

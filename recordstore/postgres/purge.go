@@ -34,16 +34,17 @@ func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) erro
 }
 
 // What retention asks of a record. {ends} is what the index record_ends is sorted
-// by; the order keeps the server from reading the table instead.
+// by. The order, and a LIMIT and a CASE that the server cannot foresee, have it
+// read along that index and stop.
 const (
-	settled = `state IN ('succeeded', 'refused', 'not_executed', 'abandoned') AND waiting IS NULL`
 	ends    = `(CASE WHEN bodies THEN replay_until ELSE evidence_until END)`
+	past    = `{ends} <= (SELECT now FROM ledger) AND waiting IS NULL`
+	settled = `state IN ('succeeded', 'refused', 'not_executed', 'abandoned')`
 
 	// over is said of a record that is no longer needed. One that was written just
 	// now stays: a claim of it that saw neither record nor frontier may still be
 	// under way.
-	over = `NOT bodies AND {ends} <= (SELECT now FROM ledger) AND {settled}
-		AND created_at <= (SELECT now FROM ledger) - interval '10 minutes'`
+	over = `{settled} AND created_at <= (SELECT now FROM ledger) - interval '10 minutes'`
 
 	// ended is said of a record's day: no new command of it is to be expected.
 	ended = `day > 0 AND day < (SELECT {today} FROM ledger) - 1`
@@ -53,8 +54,8 @@ const (
 const empty = `
 WITH ledger AS MATERIALIZED ({clock}), done AS (
 	SELECT day, key_hash FROM {schema}.record
-	WHERE bodies AND {ends} <= (SELECT now FROM ledger) AND {settled}
-	ORDER BY {ends} LIMIT $2::integer FOR UPDATE SKIP LOCKED
+	WHERE bodies AND {past} AND CASE WHEN {settled} THEN true ELSE false END
+	ORDER BY {ends} LIMIT (SELECT $2::integer) FOR UPDATE SKIP LOCKED
 ), emptied AS (
 	UPDATE {schema}.record AS r SET request = NULL, response_headers = NULL, response_body = NULL,
 		body_purged_at = now, version = r.version + 1
@@ -67,8 +68,9 @@ SELECT count(*) FROM emptied`
 const purgeable = `
 WITH ledger AS MATERIALIZED ({clock})
 SELECT class, max(day) FROM (
-	SELECT class, day FROM {schema}.record WHERE {over} AND {ended}
-	ORDER BY {ends} LIMIT $2::integer
+	SELECT class, day FROM {schema}.record WHERE NOT bodies AND {past}
+		AND CASE WHEN {over} AND {ended} THEN true ELSE false END
+	ORDER BY {ends} LIMIT (SELECT $2::integer)
 ) AS next GROUP BY class`
 
 // remove deletes up to $2 records, as recordstore.Purgeable says, that lie behind
@@ -76,8 +78,9 @@ SELECT class, max(day) FROM (
 const remove = `
 WITH ledger AS MATERIALIZED ({clock}), done AS (
 	SELECT day, key_hash FROM {schema}.record AS r
-	WHERE {over} AND {ended} AND day <= (SELECT f.day FROM {schema}.frontier AS f WHERE f.class = r.class)
-	ORDER BY {ends} LIMIT $2::integer FOR UPDATE OF r SKIP LOCKED
+	WHERE NOT bodies AND {past} AND CASE WHEN {over} AND {ended}
+		AND day <= (SELECT f.day FROM {schema}.frontier AS f WHERE f.class = r.class) THEN true ELSE false END
+	ORDER BY {ends} LIMIT (SELECT $2::integer) FOR UPDATE OF r SKIP LOCKED
 ), removed AS (
 	DELETE FROM {schema}.record AS r USING done WHERE r.day = done.day AND r.key_hash = done.key_hash
 	RETURNING r.day, r.key_hash
@@ -91,8 +94,8 @@ SELECT count(*) FROM removed`
 const shrink = `
 WITH ledger AS MATERIALIZED ({clock}), done AS (
 	SELECT day, key_hash FROM {schema}.record
-	WHERE {over} AND day = 0
-	ORDER BY {ends} LIMIT $2::integer FOR UPDATE SKIP LOCKED
+	WHERE NOT bodies AND {past} AND CASE WHEN {over} AND day = 0 THEN true ELSE false END
+	ORDER BY {ends} LIMIT (SELECT $2::integer) FOR UPDATE SKIP LOCKED
 ), shrunk AS (
 	UPDATE {schema}.record AS r SET object_status = NULL, provider_request_id = NULL, evidence_until = NULL, version = r.version + 1
 	FROM done, ledger WHERE r.day = done.day AND r.key_hash = done.key_hash

@@ -21,7 +21,7 @@ func statementsFor(schema string) statements {
 	parts := strings.NewReplacer(
 		"{result}", result, "{columns}", columns, "{clock}", clock, "{key}", key, "{us}", us, "{today}", today,
 		"{ledger}", ledgerOf, "{writable}", writable, "{trail}", trailColumns, "{dead}", dead, "{crashed}", crashed,
-		"{understood}", understood, "{mark}", mark, "{settled}", settled, "{ends}", ends, "{over}", over, "{ended}", ended,
+		"{understood}", understood, "{mark}", mark, "{settled}", settled, "{ends}", ends, "{over}", over, "{past}", past, "{ended}", ended,
 	)
 	fill := func(sql string) string {
 		for strings.Contains(strings.ReplaceAll(sql, "{schema}", ""), "{") { // parts have parts

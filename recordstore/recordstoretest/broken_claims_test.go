@@ -76,6 +76,10 @@ func brokenClaims() []brokenStore {
 				}
 				return got, err
 			}}},
+		{"a look-up taken for a permission to send", "claim/look_only grid/claim",
+			afterClaim(func(_ *broken, _ recordstore.Claim, _, rec *recordstore.Record) { rec.SentUntil = rec.LeaseEndsAt })},
+		{"look only ignored", "claim/look_only grid/claim",
+			beforeClaim(func(_ *broken, _ *recordstore.Claim, rec *recordstore.Record) { rec.LookOnly = false })},
 		{"foreign key resent", "claim/foreign grid/claim",
 			beforeClaim(func(_ *broken, _ *recordstore.Claim, rec *recordstore.Record) {
 				if rec.Derivation == recordstore.Foreign {

@@ -92,6 +92,14 @@ func brokenSettles() []brokenStore {
 			})
 			return b.Store.Renew(ctx, id, holder, fence, lease)
 		}}},
+		{"renewed and not sent longer", "renew/prolongs grid/renew", steps{renew: func(b *broken, ctx context.Context, id recordstore.ID, holder string, fence int64, lease time.Duration) error {
+			before, _, _ := b.Store.Get(ctx, id) // The zero record where there is none.
+			err := b.Store.Renew(ctx, id, holder, fence, lease)
+			if err == nil {
+				b.edit(ctx, id, func(rec *recordstore.Record) { rec.SentUntil = before.SentUntil })
+			}
+			return err
+		}}},
 		{"renewed only in word", "renew/prolongs grid/renew", steps{renew: func(b *broken, ctx context.Context, id recordstore.ID, holder string, fence int64, lease time.Duration) error {
 			before, _, _ := b.Store.Get(ctx, id) // The zero record where there is none.
 			err := b.Store.Renew(ctx, id, holder, fence, lease)

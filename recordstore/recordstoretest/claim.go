@@ -117,6 +117,7 @@ func claimLookOnly(l *ledger) {
 	c := newClaim(1)
 	first := l.claim(c, recordstore.Send)
 	l.settle(first, recordstore.Result{State: recordstore.Uncertain, LookOnly: true, Blurred: true})
+	l.clock.advance(time.Second)
 	got := l.claim(by(c, "other"), recordstore.Lookup)
 	if !got.SentUntil.Equal(first.SentUntil) {
 		l.Errorf("SentUntil is %v after a claim that may only look up, want %v", got.SentUntil, first.SentUntil)

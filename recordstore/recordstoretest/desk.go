@@ -89,14 +89,17 @@ func deskVerdict(l *ledger) {
 
 func deskVersionSeen(l *ledger) {
 	seen := l.settle(l.claim(newClaim(1), recordstore.Send), result(recordstore.ManualReview))
-	want := l.report(seen.ID, result(recordstore.Succeeded))
+	want, err := l.desk().Abandon(l.Context(), seen.ID, *entry("abandon", "the order was cancelled"))
+	if err != nil || want.State != recordstore.ManualReview {
+		l.Fatalf("Abandon of what is in review: state %q, %v", want.State, err)
+	}
 	got, err := l.desk().Resolve(l.Context(), verdict(seen, recordstore.NotExecuted))
 	if !errors.Is(err, recordstore.ErrNotHeld) {
 		l.Fatalf("Resolve of what moved since: error is %v, want ErrNotHeld", err)
 	}
 	l.same("the record that comes with ErrNotHeld", got, want)
 	l.same("the stored record", l.stored(seen.ID), want)
-	l.trail(seen.ID)
+	l.trail(seen.ID, entry("abandon", "the order was cancelled").Stamped(seen, want, start))
 }
 
 func deskResolveGrid(l *ledger) {

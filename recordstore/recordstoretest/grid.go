@@ -190,8 +190,8 @@ func gridSettle(l *ledger) {
 	}
 	notes := []recordstore.State{"", recordstore.Succeeded, recordstore.Refused}
 	l.gridMoves(func(rec *recordstore.Record, pick []int) move {
-		if pick[0] > 0 && rec.State != recordstore.Sending {
-			return move{} // Nothing else carries a note.
+		if pick[0]+pick[6] > 0 && rec.State != recordstore.Sending {
+			return move{} // Nothing else carries a note, or is changed.
 		}
 		rec.Noted = notes[pick[0]]
 		rec.Doubt, rec.LookOnly, rec.Blurred = pick[6]&1 == 1, pick[6]&2 == 2, pick[6]&2 == 2

@@ -195,10 +195,12 @@ func planNotAfter(l *ledger) {
 	c.NotAfter = start.Add(time.Hour)
 	want := l.planned(c)
 	l.clock.advance(time.Hour)
-	l.same("the plan that is late", l.claim(by(c, "late"), recordstore.Expired), want)
+	l.same("the plan that is late", l.claim(newClaim(1), recordstore.Expired), want)
 	tx := l.begin()
-	l.same("the late plan, planned again", l.plan(tx, c, recordstore.Expired), want)
-	l.plan(tx, func() recordstore.Claim { c := newClaim(2); c.NotAfter = start; return c }(), recordstore.Expired)
+	l.same("the late plan, planned again", l.plan(tx, newClaim(1), recordstore.Expired), want)
+	late := newClaim(2)
+	late.NotAfter = start
+	l.plan(tx, late, recordstore.Expired)
 	l.commit(tx)
 	l.absent(identity(2))
 }

@@ -19,11 +19,13 @@ type harness struct {
 	spoil func(*memory.Store, func() time.Time) recordstore.Store
 	inner *memory.Store
 	last  recordstore.Store
+	known []recordstore.ID // Of the records that were seeded.
 }
 
 func (h *harness) Open(_ testing.TB, now func() time.Time) recordstore.Store {
 	h.inner = memory.New(&memory.Options{Now: now})
 	h.last = h.spoil(h.inner, now)
+	h.known = nil
 	return h.last
 }
 
@@ -31,6 +33,19 @@ func (h *harness) Reopen(testing.TB) recordstore.Store { return h.last }
 
 func (h *harness) Seed(_ testing.TB, _ recordstore.Store, recs ...recordstore.Record) {
 	h.inner.Seed(recs...)
+	for _, rec := range recs {
+		h.known = append(h.known, rec.ID)
+	}
+}
+
+// transactions is a harness whose stores plan in a transaction that breaks a rule.
+type transactions struct {
+	*harness
+	begin func(*broken) (p recordstore.Planner, commit, rollback func() error)
+}
+
+func (h *transactions) Begin(testing.TB, recordstore.Store) (p recordstore.Planner, commit, rollback func() error) {
+	return h.begin(h.last.(*broken))
 }
 
 // recorder is a testing.TB that keeps failures to itself.
@@ -82,6 +97,28 @@ func TestSuiteAcceptsASoundStore(t *testing.T) {
 	}
 }
 
+// bare is a store without optional abilities.
+type bare struct{ recordstore.Store }
+
+type lacking struct {
+	*harness
+	lacks []string
+}
+
+func (l *lacking) Lacks() []string { return l.lacks }
+
+// An ability that is missing fails its cases, unless the harness says that the
+// stores do without.
+func TestMissingAbilities(t *testing.T) {
+	h := &harness{spoil: func(m *memory.Store, _ func() time.Time) recordstore.Store { return bare{m} }}
+	for _, c := range cases() {
+		if r := c.verdict(t, h); r.failed != (c.needs() != "") {
+			t.Errorf("%s on a store without abilities: failed is %v", c.name, r.failed)
+		}
+	}
+	Run(t, &lacking{h, []string{"Forgetter", "Queue", "Desk", "Purger", "Planner"}})
+}
+
 func TestCasesAreNamedOnceAndSayWhy(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range cases() {
@@ -101,6 +138,9 @@ type broken struct {
 	now      func() time.Time
 	frontier map[string]int32 // Of a store that keeps its own.
 	kept     []byte           // Of a store that keeps its caller's.
+	mark     time.Time        // Of a store that sweeps behind a watermark.
+	trail    map[recordstore.ID][]recordstore.Entry
+	harness  *harness
 }
 
 // steps are what a broken store does instead; nil is done as it should be.
@@ -112,6 +152,18 @@ type steps struct {
 	get    func(*broken, context.Context, recordstore.ID) (recordstore.Record, time.Time, error)
 	attach func(*broken, context.Context, recordstore.Pins) error
 	raise  func(*broken, context.Context, string, int32) error
+
+	takeDue func(*broken, context.Context, recordstore.DueQuery) ([]recordstore.Record, time.Time, error)
+	crashed func(*broken, context.Context, bool, int) (int, error)
+	wake    func(*broken, context.Context, recordstore.ID, string) (recordstore.Record, error)
+	backlog func(*broken, context.Context, string) (recordstore.Backlog, error)
+	resolve func(*broken, context.Context, recordstore.Verdict) (recordstore.Record, error)
+	abandon func(*broken, context.Context, recordstore.ID, recordstore.Entry) (recordstore.Record, error)
+	erase   func(*broken, context.Context, recordstore.ID, recordstore.Entry) (recordstore.Record, error)
+	entries func(*broken, context.Context, recordstore.ID) ([]recordstore.Entry, error)
+	purge   func(*broken, context.Context, int) (recordstore.Purged, error)
+	plan    func(*broken, context.Context, recordstore.Claim) (recordstore.Claimed, error)
+	begin   func(*broken) (p recordstore.Planner, commit, rollback func() error)
 }
 
 func (b *broken) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
@@ -237,9 +289,15 @@ func TestSuiteRejectsBrokenStores(t *testing.T) {
 	for _, tt := range brokenStores() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := &harness{spoil: func(m *memory.Store, now func() time.Time) recordstore.Store {
-				return &broken{Store: m, steps: tt.steps, now: now, frontier: map[string]int32{}}
-			}}
+			inner := &harness{}
+			inner.spoil = func(m *memory.Store, now func() time.Time) recordstore.Store {
+				return &broken{Store: m, steps: tt.steps, now: now, harness: inner,
+					frontier: map[string]int32{}, trail: map[recordstore.ID][]recordstore.Entry{}}
+			}
+			var h Harness = inner
+			if tt.steps.begin != nil {
+				h = &transactions{inner, tt.steps.begin}
+			}
 			for _, name := range strings.Fields(tt.fails) {
 				i := slices.IndexFunc(cases(), func(c testCase) bool { return c.name == name })
 				if i < 0 {
@@ -278,7 +336,12 @@ type brokenStore struct {
 
 func brokenStores() []brokenStore {
 	all := append(brokenClaims(), brokenSettles()...)
-	return append(all, brokenRest()...)
+	all = append(all, brokenRest()...)
+	all = append(all, brokenQueues()...)
+	all = append(all, brokenSweeps()...)
+	all = append(all, brokenDesks()...)
+	all = append(all, brokenPurges()...)
+	return append(all, brokenPlans()...)
 }
 
 var errBroken = errors.New("broken on purpose")

@@ -23,7 +23,8 @@ const takeable = `r.due_at <= (SELECT now FROM clock)
 	AND hex(substr(r.request_hash, 1, 1)) IN (SELECT value FROM json_each(:versions))
 	AND r.seal_version <= :seal_version`
 
-// takeDueSQL takes due records. visited walks from owner to owner by the index
+// takeDueSQL takes due records: all of them where they are not more than wanted
+// (few), and otherwise in turn over owners. visited walks from owner to owner by the index
 // that begins with them: from a point that differs at each call (lap 0), then from
 // the first owner up to that point (lap 1), and stops once it has found as many
 // with something to take as are wanted. turns takes of each owner the oldest
@@ -31,9 +32,10 @@ const takeable = `r.due_at <= (SELECT now FROM clock)
 // depends on the limit and the number of owners, not on how much is due.
 const takeDueSQL = `
 WITH RECURSIVE clock(now) AS MATERIALIZED (SELECT ` + nowSQL + `),
+few(yes) AS MATERIALIZED (SELECT count(*) <= :limit FROM (
+	SELECT 1 FROM samekey_records WHERE provider = :provider AND due_at <= (SELECT now FROM clock) LIMIT :limit + 1)),
 visited(lap, scope, found) AS (
-	SELECT column1, column2, 0 FROM (VALUES (0, :begin), (1, x''))
-	WHERE EXISTS (SELECT 1 FROM samekey_records WHERE provider = :provider AND due_at <= (SELECT now FROM clock))
+	SELECT column1, column2, 0 FROM (VALUES (0, :begin), (1, x'')) WHERE NOT (SELECT yes FROM few)
 	UNION ALL
 	SELECT v.lap,
 		(SELECT r.scope_hash FROM samekey_records AS r INDEXED BY samekey_records_turn
@@ -72,7 +74,9 @@ UPDATE samekey_records SET
 	due_at = (SELECT now FROM clock) + :lease,
 	checks = checks + 1,
 	version = version + 1
-WHERE rowid IN (SELECT id FROM turns)
+WHERE rowid IN (SELECT id FROM turns
+	UNION ALL SELECT r.rowid FROM samekey_records AS r INDEXED BY samekey_records_due
+	WHERE (SELECT yes FROM few) AND r.provider = :provider AND ` + takeable + `)
 RETURNING ` + columns
 
 // takeDueArgs returns the arguments of takeDueSQL but for the time.
@@ -102,8 +106,9 @@ func takeDueArgs(q recordstore.DueQuery) ([]any, error) {
 	return args, nil
 }
 
-// TakeDue implements recordstore.Queue. Of more than 10,000 owners with something
-// that waits, now or later, it may pass over some whose turn comes at another call.
+// TakeDue implements recordstore.Queue. Where more is due than q.Limit, and for more
+// than 10,000 owners something waits, now or later, it may pass over owners and take
+// less: it begins at another owner each time.
 func (s *Store) TakeDue(ctx context.Context, q recordstore.DueQuery) ([]recordstore.Record, time.Time, error) {
 	if err := q.Check(); err != nil {
 		return nil, time.Time{}, wrap("take due", err)

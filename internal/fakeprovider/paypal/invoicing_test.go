@@ -51,6 +51,10 @@ func TestInvoiceLife(t *testing.T) {
 	if got := a.post("/v2/invoicing/search-invoices", "", m{"invoice_number": "none"}).want(200); got.at("total_items") != 0.0 {
 		t.Errorf("an unknown number is found: %s", got.raw)
 	}
+	if got := a.get(invoices+"?page_size=2").want(200).says("items/0/detail/invoice_number", "0003"); got.at("total_items") != 3.0 || got.at("total_pages") != 2.0 {
+		t.Errorf("the list, newest first, is %s", got.raw)
+	}
+	a.get(invoices+"?page_size=2&page=2").says("items/0/id", id).says("items/0/detail/metadata/last_sent_time", "2026-11-30T12:00:00Z")
 	next := a.post("/v2/invoicing/generate-next-invoice-number", "", nil).want(200).text("invoice_number")
 	a.post(invoices, "", invoiceBody(next)).want(201)
 

@@ -101,3 +101,13 @@ func TestNoCredentials(t *testing.T) {
 	lenient := open(t, paypal.Config{Lenient: true})
 	lenient.call(http.MethodPost, "/v2/checkout/orders", "k", orderBody("1.00"), "Authorization", "").want(201)
 }
+
+// Whose token it is, and whose orders.
+func TestMerchantIsTold(t *testing.T) {
+	a := open(t, paypal.Config{MerchantID: "7LNZBW6JPQ3TN"})
+	a.get("/v1/identity/oauth2/userinfo?schema=paypalv1.1").want(200).says("payer_id", "7LNZBW6JPQ3TN")
+	a.get("/v1/identity/oauth2/userinfo").want(400, "INVALID_PARAMETER_VALUE")
+	a.get("/v2/checkout/orders/"+a.seed(paypal.ApprovedOrder{})).want(200).says("purchase_units/0/payee/merchant_id", "7LNZBW6JPQ3TN")
+	theirs := m{"intent": "CAPTURE", "purchase_units": []m{{"amount": usd("1.00"), "payee": m{"merchant_id": "OTHER"}}}}
+	a.post("/v2/checkout/orders", "k", theirs).want(201).says("purchase_units/0/payee/merchant_id", "OTHER")
+}

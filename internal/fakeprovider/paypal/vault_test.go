@@ -22,6 +22,7 @@ func TestVault(t *testing.T) {
 	token := a.post("/v3/vault/payment-tokens", "p", convert).want(201).says("customer/id", "customer1")
 	a.post("/v3/vault/payment-tokens", "p", convert).want(200).says("id", token.text("id"))
 	a.effects("payment_token.create", 1)
+	a.get("/v3/vault/setup-tokens/"+id).want(200).says("status", "VAULTED")
 
 	card := a.post("/v3/vault/payment-tokens", "c", m{"payment_source": m{"card": m{"number": "4111111111111111", "security_code": "987"}}}).
 		want(201).says("payment_source/card/last_digits", "1111")
