@@ -139,7 +139,8 @@ type Lookup struct {
 	Code        string  // Its ProviderCode.
 	Credentials []Field
 	FirstSentAt time.Time
-	SentUntil   time.Time // No request of ours was written after it.
+	SentUntil   time.Time     // No request of ours was written after it.
+	Horizon     time.Duration // One that was may be applied so long after SentUntil.
 	MaxBody     int64
 }
 

@@ -148,8 +148,10 @@ func (c *Client) absent(o *order, rec recordstore.Record, f Finding, now time.Ti
 }
 
 func (c *Client) pastHorizon(o *order, rec recordstore.Record, now time.Time) bool {
-	return !now.Before(rec.SentUntil.Add(cmp.Or(o.row.Horizon, c.opts.Horizon)))
+	return !now.Before(rec.SentUntil.Add(c.horizon(o)))
 }
+
+func (c *Client) horizon(o *order) time.Duration { return cmp.Or(o.row.Horizon, c.opts.Horizon) }
 
 // afterAbsence sends what is proved absent, while the claim is held. Without a
 // key nothing would keep a late delivery from counting twice: a person decides.

@@ -14,7 +14,7 @@ type judged struct {
 	Verdict    // of the attempt that decides
 	state      recordstore.State
 	deliveries int  // of all attempts
-	blurred    bool // some answer was a stored failure that says nothing
+	blurred    bool // some answer makes absence no proof: a stored failure that says nothing, or one that speaks of another delivery
 	lasting    bool // a refusal that every delivery of the key meets
 }
 
@@ -34,7 +34,8 @@ func fold(op replaysemantics.Operation, doubt bool, verdicts []Verdict) judged {
 	for i, v := range verdicts {
 		v.check()
 		j.deliveries += v.deliveries()
-		j.blurred = j.blurred || op.Failures == replaysemantics.Stored && v.Effect == EffectUnknown && v.Answer != nil && v.Answer.Status == 500
+		stored500 := op.Failures == replaysemantics.Stored && v.Answer != nil && v.Answer.Status == 500
+		j.blurred = j.blurred || v.Effect == EffectUnknown && (stored500 || v.Look)
 		if !decided && (v.Effect == EffectApplied || i == len(verdicts)-1) {
 			j.Verdict, decided = v, true
 		}

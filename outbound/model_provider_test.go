@@ -8,7 +8,7 @@ import (
 // with the answer that it gives.
 func (m *model) arrive(w world, then func(w world, a answer8)) {
 	then(w, limited)
-	then(w, inFlight)
+	then(w, lost)
 	switch w.key {
 	case keptSuccess:
 		then(w, replayed)
@@ -29,17 +29,17 @@ func (m *model) arrive(w world, then func(w world, a answer8)) {
 	applied.effects++
 	then(remember(applied, keptSuccess), executed)
 
-	refusing := w
-	refusing.refused = stored
-	if stored {
-		then(remember(applied, keptFailure), failed)
-		then(remember(w, keptFailure), failed)
-		then(remember(refusing, keptRefusal), declined)
+	if !stored {
+		then(remember(applied, keptSuccess), lost)
+		then(w, declined)
 		return
 	}
-	then(remember(applied, keptSuccess), failed)
-	then(w, failed)
-	then(refusing, declined)
+	then(remember(applied, keptFailure), failed)
+	then(remember(w, keptFailure), failed)
+	then(remember(w, keptRefusal), declined)
+	object := w
+	object.refused = true
+	then(remember(object, keptRefusal), declined)
 }
 
 // verdict is an answer as a codec judges it.
@@ -71,16 +71,14 @@ func (m *model) verdict(a answer8) Verdict {
 		return twice(m.verdict(declined))
 	case limited:
 		return Verdict{Effect: EffectNone, Code: ErrRateLimited, Deliveries: 1, Again: true}
-	case limitedTwice:
-		return twice(m.verdict(limited))
 	case failed:
-		return Verdict{Deliveries: 1, Again: !stored, Answer: &Answer{Status: 500}}
+		return Verdict{Deliveries: 1, Answer: &Answer{Status: 500}}
 	case failedReplay:
 		return Verdict{Deliveries: 1, Look: true, Answer: &Answer{Status: 500}}
 	case unsent:
-		return Verdict{Effect: EffectNone, Code: ErrUnavailable, Again: true}
+		return Verdict{Effect: EffectNone, Code: ErrUnavailable}
 	}
-	return Verdict{Deliveries: 1, Again: true} // lost, in flight
+	return Verdict{Deliveries: 1, Again: true}
 }
 
 // again reports whether another attempt may follow an answer.
@@ -93,8 +91,6 @@ func twiceOf(a answer8) answer8 {
 		return executedTwice
 	case replayed:
 		return replayedTwice
-	case limited:
-		return limitedTwice
 	case declined:
 		return declinedTwice
 	}

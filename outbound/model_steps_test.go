@@ -18,11 +18,22 @@ type model struct {
 	op     replaysemantics.Operation
 	now    time.Time
 	names  [3]string
+
+	alike map[class]actor // The first actor of each class: those who conclude alike are one.
+}
+
+// class is what makes a difference in how an actor concludes.
+type class struct {
+	state                         recordstore.State
+	lasting, found, look, blurred bool
+	evidence                      Evidence
+	fresh, replayed, inWindow     bool
+	note                          byte
 }
 
 func newModel(t *testing.T, r rules) *model {
 	t.Helper()
-	m := &model{rules: r, now: time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC), names: [3]string{"first", "second", "reconciler"}}
+	m := &model{rules: r, alike: map[class]actor{}, now: time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC), names: [3]string{"first", "second", "reconciler"}}
 	m.op = replaysemantics.Operation{Name: "pay.once", Failures: r.failures, Horizon: time.Duration(r.horizon) * tick}
 	tel, err := newTelemetry(Telemetry{}, "model", nil)
 	if err != nil {
@@ -67,9 +78,9 @@ func (m *model) put(w world, rec recordstore.Record) world {
 
 // settleDown forgets what makes no difference any more, so that states that
 // behave alike are one.
-func (w *world) settleDown(r rules) {
+func (m *model) settleDown(w *world) {
 	l := &w.ledger
-	l.lease, l.window, l.sent = max(l.lease, 0), max(l.window, 0), max(l.sent, -r.horizon)
+	l.lease, l.window, l.sent = max(l.lease, 0), max(l.window, 0), max(l.sent, -m.horizon)
 	switch states[l.state] {
 	case recordstore.Sending:
 	case recordstore.Uncertain:
@@ -77,16 +88,14 @@ func (w *world) settleDown(r rules) {
 	default:
 		l.lease, l.window, l.sent, l.lookOnly, l.blurred = 0, 0, 0, false, false
 	}
-	if l.holder >= 0 && w.actors[l.holder].phase == idle {
-		l.holder = -1
-	}
 	if w.keyFor <= 0 {
 		w.key, w.keyFor = unknownKey, 0
 	}
 	for i := range w.actors {
-		if w.actors[i].phase == idle {
-			w.actors[i] = actor{wire: -1}
-		}
+		m.settleActor(w, i)
+	}
+	if l.holder >= 0 && w.actors[l.holder].phase == idle {
+		l.holder = -1
 	}
 	if w.actors[0].before(w.actors[1]) { // the two workers are alike
 		w.actors[0], w.actors[1] = w.actors[1], w.actors[0]
@@ -99,6 +108,88 @@ func (w *world) settleDown(r rules) {
 	}
 }
 
+// settleActor takes the steps of an actor that can only do one thing, or whose
+// doing makes no difference to anybody.
+func (m *model) settleActor(w *world, i int) {
+	a := &w.actors[i]
+	stale := w.ledger.holder != int8(i)
+	switch {
+	case a.phase == idle:
+		*a = actor{wire: -1}
+		return
+	case a.phase == waiting && a.wire < 0:
+		a.learn(lost)
+	case a.phase == sending && a.learned[0] == nothing && !m.mayWrite(*a):
+		a.learn(unsent)
+	case (a.phase == looking || a.phase == proved) && stale:
+		a.phase = ready // it cannot send any more, and what it finds a webhook tells as well
+	}
+	if a.phase == ready || a.phase == sending && a.learned[0] != nothing && !m.mayWrite(*a) {
+		if stale && !m.sleeps && // the process is taken for dead
+			a.window == 0 && m.judge(*a).state == recordstore.Refused && a.found == 0 {
+			*a = actor{wire: -1}
+			return
+		}
+		*a = m.likeOthers(*a)
+		if stale && m.dropped(*w, i) {
+			*a = actor{wire: -1}
+		}
+	}
+}
+
+// dropped reports whether what an actor has to say changes nothing, or no more
+// than the webhook that may come at any time.
+func (m *model) dropped(w world, i int) (same bool) {
+	rest := w
+	rest.actors[i] = actor{wire: -1}
+	m.finish(w, i, "", m.judge(w.actors[i]), false, func(_ string, after world, wrong string) {
+		same = wrong == "" && after == rest
+		if wrong == "" && !same && w.effects > 0 {
+			m.outside(rest, func(_ string, event world, _ string) { same = same || event == after })
+		}
+	})
+	return same
+}
+
+// learn notes an answer.
+func (a *actor) learn(l answer8) {
+	a.phase, a.wire = sending, -1
+	if a.learned[0] == nothing {
+		a.learned[0] = l
+	} else {
+		a.learned[1] = l
+	}
+}
+
+// likeOthers is the first actor that was met of those who conclude as a does.
+func (m *model) likeOthers(a actor) actor {
+	j := m.judge(a)
+	c := class{
+		state: j.state, lasting: j.lasting, found: a.found != 0, look: j.Look, blurred: j.blurred, evidence: j.Evidence,
+		fresh: a.last().fresh(), replayed: a.last().replayed(), note: a.noted,
+	}
+	if j.state == recordstore.Refused {
+		c.inWindow = a.window > 0
+	} else {
+		a.window = 0
+	}
+	first, known := m.alike[c]
+	if !known {
+		first, first.call, first.wire = a, 0, -1
+		m.alike[c] = first
+	}
+	first.window = a.window
+	return first
+}
+
+// last is the latest answer.
+func (a actor) last() answer8 {
+	if a.learned[1] != nothing {
+		return a.learned[1]
+	}
+	return a.learned[0]
+}
+
 // before is any order of actors.
 func (a actor) before(b actor) bool {
 	bit := func(v bool) int8 {
@@ -108,8 +199,8 @@ func (a actor) before(b actor) bool {
 		return 0
 	}
 	fields := func(x actor) [12]int8 {
-		return [12]int8{int8(x.phase), bit(x.doubt), bit(x.absent), bit(x.provable), bit(x.resendable), bit(x.found),
-			int8(x.noted), x.lease, x.window, x.wire, int8(x.learned[0]), int8(x.learned[1])}
+		return [12]int8{int8(x.phase), bit(x.doubt), bit(x.absent), bit(x.provable), bit(x.resendable), int8(x.found),
+			int8(x.noted), x.call, x.window, x.wire, int8(x.learned[0]), int8(x.learned[1])}
 	}
 	x, y := fields(a), fields(b)
 	return slices.Compare(x[:], y[:]) < 0
@@ -132,13 +223,16 @@ func (m *model) steps(w world, then func(step string, w world, wrong string)) {
 	m.outside(w, then)
 }
 
+// tick lets time pass. A delivery that is astray when the provider forgets a
+// failure is not applied any more: the memory would have to end in the very
+// minutes between two deliveries.
 func (m *model) tick(w world) world {
 	down := func(n *int8, floor int8) { *n = max(*n-1, floor) }
 	down(&w.ledger.lease, 0)
 	down(&w.ledger.window, 0)
 	down(&w.ledger.sent, -m.horizon)
 	for i := range w.actors {
-		down(&w.actors[i].lease, 0)
+		down(&w.actors[i].call, 0)
 		down(&w.actors[i].window, 0)
 		down(&w.actors[i].wire, -1)
 	}
@@ -146,6 +240,12 @@ func (m *model) tick(w world) world {
 		down(&w.astray[i], -1)
 	}
 	down(&w.keyFor, 0)
+	if w.keyFor == 0 && (w.key == keptRefusal || w.key == keptFailure) {
+		for i := range w.actors {
+			w.actors[i].wire = -1
+		}
+		w.astray = [2]int8{-1, -1}
+	}
 	return w
 }
 
@@ -179,8 +279,10 @@ func (m *model) outside(w world, then func(string, world, string)) {
 	case w.effects > 0:
 		verdict(recordstore.Succeeded)
 	case m.untrueNone(w) == "":
-		verdict(recordstore.NotExecuted)
 		verdict(recordstore.Refused)
+		if !w.refused {
+			verdict(recordstore.NotExecuted)
+		}
 	}
 }
 
@@ -257,7 +359,7 @@ func (m *model) claimed(rec recordstore.Record) actor {
 		provable.SentUntil = m.at(-m.horizon)
 	}
 	return actor{
-		doubt: rec.Doubt, noted: indexOf(rec.Noted), lease: m.lease, window: m.ticks(rec.WindowEndsAt), wire: -1,
+		doubt: rec.Doubt, noted: indexOf(rec.Noted), call: m.lease, window: m.ticks(rec.WindowEndsAt), wire: -1,
 		provable: m.client.absent(m.order, provable, Finding{Effect: EffectNone}, m.now),
 	}
 }
@@ -303,32 +405,27 @@ func (m *model) takeDue(w world, then func(string, world, string)) {
 // write sends, where lease and window outlive the attempt.
 func (m *model) write(w world, i int, then func(string, world, string)) {
 	a := &w.actors[i]
-	first := a.learned[0] == nothing
-	if !first && (a.learned[1] != nothing || !m.again(a.learned[0])) {
-		return
-	}
-	if first {
+	if a.learned[0] == nothing {
 		none := w
-		none.actors[i].learned[0] = unsent
+		none.actors[i].phase, none.actors[i].learned[0] = ready, unsent
 		then("an attempt is not made", none, "")
 	}
-	if a.lease < m.attempt || !a.absent && a.window < m.attempt {
-		return
+	if m.mayWrite(*a) {
+		a.phase, a.wire = waiting, max(a.call, w.ledger.sent)+m.horizon-1
+		then("a request is written", w, "")
 	}
-	a.phase, a.wire = waiting, a.lease+m.horizon-1
-	then("a request is written", w, "")
+}
+
+// mayWrite is the check right before an attempt.
+func (m *model) mayWrite(a actor) bool {
+	worth := a.learned[0] == nothing || a.learned[1] == nothing && m.again(a.learned[0])
+	return worth && a.call >= m.attempt && (a.absent || a.window >= m.attempt)
 }
 
 // await is what becomes of the delivery that an actor waits for.
 func (m *model) await(w world, i int, then func(string, world, string)) {
 	learn := func(step string, w world, l answer8) {
-		a := &w.actors[i]
-		a.phase, a.wire = sending, -1
-		if a.learned[0] == nothing {
-			a.learned[0] = l
-		} else {
-			a.learned[1] = l
-		}
+		w.actors[i].learn(l)
 		then(step, w, "")
 	}
 	learn("the delivery is dropped", w, lost)
@@ -336,8 +433,11 @@ func (m *model) await(w world, i int, then func(string, world, string)) {
 	if left < 0 {
 		return
 	}
+	awake := w.actors[i].call > 0 || w.ledger.holder == int8(i)
 	m.arrive(w, func(w world, l answer8) {
-		learn("the delivery arrives and is answered", w, l)
+		if awake || m.sleeps {
+			learn("the delivery arrives and is answered", w, l)
+		}
 		learn("the delivery arrives and its answer is lost", w, lost)
 	})
 	if w.astray[1] >= 0 {
@@ -346,43 +446,51 @@ func (m *model) await(w world, i int, then func(string, world, string)) {
 	w.astray[1] = left
 	learn("the delivery goes astray", w, lost)
 	m.arrive(w, func(w world, l answer8) {
-		if l = twiceOf(l); l != nothing {
+		if l = twiceOf(l); l != nothing && (awake || m.sleeps) {
 			learn("net/http sends twice, one delivery goes astray and the other is answered", w, l)
 		}
 	})
 }
 
 func (m *model) renew(w world, i int, then func(string, world, string)) {
+	if w.actors[i].call == 0 {
+		return
+	}
 	next, err := recordstore.Renewed(m.record(w), m.names[i], 1, time.Duration(m.lease)*tick, m.now)
 	if err != nil {
 		return
 	}
-	w = m.put(w, next)
-	a := &w.actors[i]
-	a.lease = m.lease
-	if a.phase == waiting && a.wire >= 0 {
-		a.wire = m.lease + m.horizon - 1
-	}
-	then("the lease is renewed", w, "")
+	then("the lease is renewed", m.put(w, next), "")
 }
 
 // lookAfter is the look-up that follows an answer which teaches nothing more.
 func (m *model) lookAfter(w world, i int, then func(string, world, string)) {
 	a := &w.actors[i]
 	j := m.judge(*a)
-	if j.state == recordstore.Uncertain && j.Look && w.effects > 0 {
-		a.phase, a.found = ready, true
-		then("a look-up finds the effect", w, "")
+	if j.state == recordstore.Uncertain && j.Look && w.truth() != 0 {
+		a.phase, a.found = ready, w.truth()
+		then("a look-up finds "+string(states[a.found]), w, "")
 	}
+}
+
+// truth is what a look-up finds; 0 for nothing.
+func (w world) truth() byte {
+	switch {
+	case w.effects > 0:
+		return indexOf(recordstore.Succeeded)
+	case w.refused:
+		return indexOf(recordstore.Refused)
+	}
+	return 0
 }
 
 func (m *model) look(w world, i int, then func(string, world, string)) {
 	a := &w.actors[i]
 	switch {
-	case w.effects > 0:
+	case w.truth() != 0:
 		found := w
-		found.actors[i].phase, found.actors[i].found = ready, true
-		then("a look-up finds the effect", found, "")
+		found.actors[i].phase, found.actors[i].found = ready, w.truth()
+		then("a look-up finds "+string(states[w.truth()]), found, "")
 	case a.provable:
 		absent := w
 		absent.actors[i].phase = proved
@@ -414,7 +522,7 @@ func (m *model) mark(w world, i int, step string, to actor, then func(string, wo
 		return
 	}
 	w = m.put(w, next)
-	to.phase, to.lease, to.window, to.wire = sending, m.lease, w.actors[i].window, -1
+	to.phase, to.call, to.window, to.wire = sending, m.lease, w.actors[i].window, -1
 	w.actors[i] = to
 	then(step, w, "")
 }
@@ -433,11 +541,7 @@ func (m *model) die(w world, i int, then func(string, world, string)) {
 // judge folds what an actor learned.
 func (m *model) judge(a actor) judged {
 	if a.learned[0] == nothing {
-		j := judged{state: recordstore.Uncertain}
-		if a.found {
-			j = j.found(Finding{Effect: EffectApplied})
-		}
-		return j
+		return judged{state: recordstore.Uncertain}.found(finding(a.found))
 	}
 	op, doubt := m.op, a.doubt
 	var verdicts []Verdict
@@ -452,11 +556,18 @@ func (m *model) judge(a actor) judged {
 	case m.bad == finalRefusal:
 		op.Failures = replaysemantics.Stored
 	}
-	j := fold(op, doubt, verdicts)
-	if a.found {
-		j = j.found(Finding{Effect: EffectApplied})
+	return fold(op, doubt, verdicts).found(finding(a.found))
+}
+
+// finding is what a look-up found.
+func finding(found byte) Finding {
+	switch states[found] {
+	case recordstore.Succeeded:
+		return Finding{Effect: EffectApplied}
+	case recordstore.Refused:
+		return Finding{Effect: EffectNone, Code: ErrRefused}
 	}
-	return j
+	return Finding{}
 }
 
 func (m *model) conclude(w world, i int, then func(string, world, string)) {
@@ -498,10 +609,7 @@ func (m *model) told(w world, a actor, r *Reply, e *Error) string {
 		}
 		return ""
 	}
-	last := a.learned[0]
-	if a.learned[1] != nothing {
-		last = a.learned[1]
-	}
+	last := a.last()
 	switch {
 	case w.effects != 1:
 		return "a caller is told of an effect that is not there"
@@ -542,6 +650,9 @@ func (l *modelLedger) Report(_ context.Context, _ recordstore.ID, r recordstore.
 		before.LeaseEndsAt = l.now
 	}
 	next := recordstore.Reported(before, r, l.now)
+	if l.rec.State == recordstore.Sending && l.now.Before(l.rec.LeaseEndsAt) && next.State != recordstore.Sending {
+		l.wrong = "the record was settled by another while its holder's lease is alive"
+	}
 	l.write(next)
 	return next, nil
 }

@@ -23,9 +23,10 @@ type rules struct {
 	lease    int8
 	attempt  int8 // An attempt is made only if lease and window outlive it.
 	window   int8 // How long the provider remembers a key.
-	margin   int8 // Taken off the window. A delivery written inside the window arrives inside it only if this is long enough.
+	margin   int8 // Taken off the window.
 	horizon  int8 // How long after the lease's end a delivery may not arrive any more.
 	bad      mutation
+	sleeps   bool // A process may sleep past its lease before it reads an answer, and past the window before it hands one in.
 }
 
 // mutation is a known-bad variant of the table.
@@ -43,7 +44,7 @@ const (
 )
 
 func goodRules(failures replaysemantics.Failures) rules {
-	return rules{failures: failures, lease: 2, attempt: 1, window: 6, margin: 3, horizon: 2}
+	return rules{failures: failures, lease: 2, attempt: 1, window: 5, margin: 3, horizon: 2}
 }
 
 // world is one state of the model.
@@ -54,7 +55,7 @@ type world struct {
 	effects int8
 	key     keyMemory
 	keyFor  int8 // For how many ticks the provider remembers the key.
-	refused bool // The provider refused once: its event may come at any time.
+	refused bool // An object of the provider says that it refused: look-ups find it, and its event may come at any time.
 }
 
 // row8 is what the model keeps of the record.
@@ -73,9 +74,9 @@ type actor struct {
 	absent     bool // A proof of absence came before.
 	provable   bool // A look-up that finds nothing is a proof.
 	resendable bool // The reconciler may resend instead of looking.
-	found      bool // A look-up found the effect.
+	found      byte // What a look-up found: Succeeded, Refused, or nothing.
 	noted      byte // The note that its claim found.
-	lease      int8 // As the actor believes.
+	call       int8 // For how many ticks it may still write: a call is no longer than the lease that it was begun with.
 	window     int8 // As the actor believes.
 	wire       int8 // The delivery it waits for may still arrive for so many ticks; -1 for never.
 	learned    [2]answer8
@@ -112,14 +113,12 @@ const (
 	declined
 	declinedReplayed
 	limited       // 429
-	failed        // 500, the first answer
-	failedReplay  // 500, the stored one again
-	inFlight      // 409
-	lost          // No answer.
+	failed        // A 500 that is stored, the first answer.
+	failedReplay  // The stored 500 again.
+	lost          // No answer, a 409, a 500 that is not stored: unknown, and worth another attempt.
 	unsent        // Never written.
-	executedTwice // executed, and net/http sent the request twice.
+	executedTwice // Executed, and net/http sent the request twice.
 	replayedTwice
-	limitedTwice
 	declinedTwice
 )
 
@@ -159,7 +158,7 @@ func explore(m *model) (count int, broken string) {
 			if broken != "" {
 				return
 			}
-			w.settleDown(m.rules)
+			m.settleDown(&w)
 			if wrong == "" {
 				wrong = m.wrong(w)
 			}
@@ -225,7 +224,7 @@ func (m *model) untrueNone(w world) string {
 	if w.effects > 0 {
 		return "the effect is applied"
 	}
-	late := func(left int8) bool { return left >= 0 && (w.key == unknownKey || left >= w.keyFor) }
+	late := func(left int8) bool { return left >= 0 && w.key == unknownKey }
 	for _, left := range w.astray {
 		if late(left) {
 			return "a delivery astray can still be applied"
@@ -274,5 +273,15 @@ func TestModelCatches(t *testing.T) {
 		}
 		first, _, _ := strings.Cut(broken, "\n")
 		t.Logf("%s: %s, found among %d states", v.bad, first, count)
+	}
+}
+
+// The margin must cover how late a delivery may arrive: a shorter one lets a
+// resend from inside the window arrive behind it.
+func TestModelMargin(t *testing.T) {
+	r := goodRules(replaysemantics.RunAgain)
+	r.window, r.margin = r.window-1, r.margin-1
+	if count, broken := explore(newModel(t, r)); !strings.HasPrefix(broken, "a command has two effects") {
+		t.Errorf("a margin of %d ticks was not caught in %d states: %s", r.margin, count, broken)
 	}
 }

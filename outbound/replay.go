@@ -169,6 +169,6 @@ func (c *Client) question(o *order, rec recordstore.Record, m Message, j judged)
 	return &Lookup{
 		Operation: o.row.Operation, Account: o.Account, Message: m, Key: o.key, Mark: o.key.Mark(),
 		ExternalRef: rec.ExternalRef, Answer: j.Answer, Code: j.ProviderCode, Credentials: o.Credentials,
-		FirstSentAt: rec.CreatedAt, SentUntil: rec.SentUntil, MaxBody: c.opts.MaxBody,
+		FirstSentAt: rec.CreatedAt, SentUntil: rec.SentUntil, Horizon: c.horizon(o), MaxBody: c.opts.MaxBody,
 	}
 }

@@ -96,6 +96,14 @@ func drawRecord(rt *rapid.T) recordstore.Record {
 		DueAt:        moment(rt, "due"),
 		SealVersion:  rapid.IntRange(1, 2).Draw(rt, "seal"),
 		Version:      7,
+
+		ID:            recordstore.ID{Day: rapid.SampledFrom([]int32{0, startDay - 400, startDay - 2, startDay - 1, startDay}).Draw(rt, "day")},
+		Provider:      "stripe",
+		Account:       rapid.SampledFrom([]string{"acct_1/live", "acct_1/test"}).Draw(rt, "account"),
+		ExternalRef:   rapid.SampledFrom([]string{"", "re_0"}).Draw(rt, "known reference"),
+		ReplayUntil:   moment(rt, "replay until"),
+		EvidenceUntil: moment(rt, "evidence until"),
+		ResponseBody:  rapid.SampledFrom([][]byte{nil, []byte("answer")}).Draw(rt, "body"),
 	}
 	if !rec.State.Final() {
 		rec.Request = rapid.SampledFrom([][]byte{nil, []byte("frozen")}).Draw(rt, "request")
@@ -104,6 +112,16 @@ func drawRecord(rt *rapid.T) recordstore.Record {
 		rec.Noted = rapid.SampledFrom([]recordstore.State{"", recordstore.Succeeded, recordstore.Refused}).Draw(rt, "noted")
 	}
 	return rec
+}
+
+// startDay is the day of start.
+var startDay = int32(start.Unix() / 86400)
+
+func drawQuery(rt *rapid.T) recordstore.DueQuery {
+	return recordstore.DueQuery{
+		Provider: "stripe", Mode: "live", Derivations: []string{"k1", recordstore.Foreign}, Fingerprints: []byte{1},
+		SealVersion: 2, Holder: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "reconciler"), Lease: time.Minute, Limit: 1,
+	}
 }
 
 func drawClaim(rt *rapid.T) recordstore.Claim {
@@ -127,7 +145,9 @@ func TestMovesAreLegal(t *testing.T) {
 		r := recordstore.Result{State: rapid.SampledFrom(states).Draw(rt, "to"), DueIn: time.Minute}
 		var next recordstore.Record
 		var err error
-		switch rapid.SampledFrom([]string{"take", "settle", "report", "renew"}).Draw(rt, "step") {
+		switch rapid.SampledFrom([]string{
+			"take", "settle", "report", "renew", "take due", "wake", "resolve", "abandon", "erase", "empty", "entomb",
+		}).Draw(rt, "step") {
 		case "take":
 			next, _ = recordstore.Take(drawClaim(rt), &rec, 0, start)
 		case "settle":
@@ -140,6 +160,25 @@ func TestMovesAreLegal(t *testing.T) {
 			next = recordstore.Reported(rec, r, start)
 		case "renew":
 			next, err = recordstore.Renewed(rec, "a", 2, time.Minute, start)
+		case "take due":
+			next, _ = recordstore.TakenDue(rec, drawQuery(rt), start)
+		case "wake":
+			next = recordstore.Woken(rec, rapid.SampledFrom([]string{"", "re_1"}).Draw(rt, "reference"), start)
+		case "resolve":
+			v := recordstore.Verdict{Version: rapid.Int64Range(6, 7).Draw(rt, "seen"), Result: r}
+			v.Entry = &recordstore.Entry{Kind: "verdict", Actor: "Ada", Text: "seen"}
+			if v.Check() != nil {
+				rt.Skip("no store resolves so")
+			}
+			next, err = recordstore.Resolved(rec, v, start)
+		case "abandon":
+			next = recordstore.Abandonment(rec, start)
+		case "erase":
+			next = recordstore.Erased(rec, start)
+		case "empty":
+			next, _ = recordstore.Emptied(rec, start)
+		case "entomb":
+			next, _ = recordstore.Tombstone(rec, start)
 		}
 		if reflect.DeepEqual(next, rec) {
 			return
@@ -147,7 +186,7 @@ func TestMovesAreLegal(t *testing.T) {
 		if err != nil {
 			rt.Fatalf("the record changed in spite of %v", err)
 		}
-		if !recordstore.LegalMove(rec.State, next.State) {
+		if next.State != rec.State && !recordstore.LegalMove(rec.State, next.State) {
 			rt.Fatalf("moved from %q to %q", rec.State, next.State)
 		}
 		if next.Version != rec.Version+1 || next.Fence < rec.Fence {
@@ -250,6 +289,80 @@ func (l *life) report(rt *rapid.T) {
 	l.applied = l.applied || fact == recordstore.Succeeded
 }
 
+// takeDue takes the record for a reconciler, who then holds it as a caller would.
+func (l *life) takeDue(rt *rapid.T) {
+	if l.rec == nil {
+		return
+	}
+	before := *l.rec
+	q := drawQuery(rt)
+	q.Provider, q.Accounts = before.Provider, []string{before.Account}
+	next, ok := recordstore.TakenDue(before, q, l.now)
+	if !ok {
+		return
+	}
+	if before.State == recordstore.Sending && l.now.Before(before.LeaseEndsAt) {
+		rt.Fatalf("R10: a reconciler took the record from %s, whose lease is alive", before.Holder)
+	}
+	if !next.SentUntil.Equal(before.SentUntil) || next.State == recordstore.Sending && !next.DueAt.Equal(next.LeaseEndsAt) {
+		rt.Fatalf("taking moved SentUntil to %v, and the record is due again at %v", next.SentUntil, next.DueAt)
+	}
+	if next.State == recordstore.Sending {
+		l.held[q.Holder] = next
+	}
+	l.rec = &next
+}
+
+// renew prolongs a lease. Until it ends a request may be written.
+func (l *life) renew(rt *rapid.T) {
+	holder := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "renewer")
+	claimed, ok := l.held[holder]
+	if !ok {
+		return
+	}
+	next, err := recordstore.Renewed(*l.rec, holder, claimed.Fence, time.Minute, l.now)
+	if err != nil {
+		return
+	}
+	if !next.SentUntil.Equal(next.LeaseEndsAt) || next.DueAt.IsZero() {
+		rt.Fatalf("a renewed lease until %v, sent until %v, due at %v", next.LeaseEndsAt, next.SentUntil, next.DueAt)
+	}
+	l.rec = &next
+}
+
+func (l *life) wake(*rapid.T) {
+	if l.rec != nil {
+		next := recordstore.Woken(*l.rec, "re_1", l.now)
+		l.rec = &next
+	}
+}
+
+func (l *life) abandon(*rapid.T) {
+	if l.rec != nil {
+		next := recordstore.Abandonment(*l.rec, l.now)
+		l.rec = &next
+	}
+}
+
+// resolve ends the record by a person's verdict. Only in review may they overrule
+// what is known to be applied.
+func (l *life) resolve(rt *rapid.T) {
+	if l.rec == nil {
+		return
+	}
+	before := *l.rec
+	to := rapid.SampledFrom([]recordstore.State{recordstore.Succeeded, recordstore.Refused, recordstore.NotExecuted}).Draw(rt, "verdict")
+	v := recordstore.Verdict{Version: before.Version, Result: recordstore.Result{State: to}}
+	next, err := recordstore.Resolved(before, v, l.now)
+	if err != nil {
+		return
+	}
+	if l.applied && to != recordstore.Succeeded && before.State != recordstore.ManualReview {
+		rt.Fatalf("a verdict %s on %q noted %q overruled an applied effect", to, before.State, before.Noted)
+	}
+	l.rec, l.applied = &next, to == recordstore.Succeeded
+}
+
 // check expects that an applied effect stays known.
 func (l *life) check(rt *rapid.T) {
 	if !l.applied {
@@ -271,6 +384,12 @@ func TestLifeOfARecord(t *testing.T) {
 			"claim":  l.claim,
 			"settle": l.settle,
 			"report": l.report,
+
+			"take due": l.takeDue,
+			"renew":    l.renew,
+			"wake":     l.wake,
+			"abandon":  l.abandon,
+			"resolve":  l.resolve,
 			"wait": func(rt *rapid.T) {
 				l.now = l.now.Add(time.Duration(rapid.IntRange(1, 100).Draw(rt, "seconds")) * time.Second)
 			},

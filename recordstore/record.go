@@ -49,7 +49,7 @@ type Record struct {
 	TakenFrom State  // The state that the last claim found; "" for a new record.
 	Noted     State  // While Sending: Succeeded or Refused, a fact handed in by somebody who does not hold the claim.
 	LookOnly  bool   // The answers so far teach nothing more by a resend: only a look-up may speak.
-	Blurred   bool   // An answer so far was a stored failure that says nothing (a 500): absence proves nothing.
+	Blurred   bool   // An answer so far makes absence no proof: a stored 500, or one that spoke of another delivery.
 	Evidence  string // What the answer's label rests on.
 	Outcome   string // What the provider made of an applied effect: done, pending, partial.
 

@@ -108,8 +108,11 @@ func (c *caller) bearer(ctx context.Context) (string, error) {
 	var t struct {
 		Token string `json:"access_token"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&t); err != nil || t.Token == "" {
-		return "", fmt.Errorf("no token came through the drop-in: status %d, %v", resp.StatusCode, err)
+	if err := json.NewDecoder(resp.Body).Decode(&t); err != nil {
+		return "", fmt.Errorf("the token's answer, %d, came unreadable through the drop-in: %w", resp.StatusCode, err)
+	}
+	if t.Token == "" {
+		return "", fmt.Errorf("no token came through the drop-in, but %d", resp.StatusCode)
 	}
 	c.token = t.Token
 	return c.token, nil
@@ -125,14 +128,14 @@ func (a answered) consistent() error {
 		return errors.New("Track knows nothing of a request that was answered")
 	case a.reply != nil:
 		if err != nil || label != a.reply.Label || a.status/100 != 2 || !bytes.Equal(a.body, a.reply.Body) {
-			return fmt.Errorf("the response says %d, %q, %v; Track says %q", a.status, label, err, a.reply.Label)
+			return fmt.Errorf("the response says %d, %q, %q; Track says %q", a.status, label, fmt.Sprint(err), a.reply.Label)
 		}
 		return nil
 	}
 	e, ok := errors.AsType[*outbound.Error](a.err)
 	read, is := errors.AsType[*outbound.Error](err)
 	if !ok || !is || read.Code != e.Code || read.Effect != e.Effect {
-		return fmt.Errorf("the response says %d, %v; Track says %v", a.status, err, a.err)
+		return fmt.Errorf("the response says %d, %q; Track says %w", a.status, fmt.Sprint(err), a.err)
 	}
 	if e.Answer != nil && label != e.Answer.Label {
 		return fmt.Errorf("the response is labelled %q; Track says %q", label, e.Answer.Label)

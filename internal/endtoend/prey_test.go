@@ -136,8 +136,8 @@ func (p *prey) cards() error {
 // echoes meets a provider that repeats the whole request in its answers: in
 // messages, in codes and ids, and in what is no HTTP at all.
 func (p *prey) echoes() error {
-	real := *p
-	defer func() { p.client, p.caller, p.url = real.client, real.caller, real.url }()
+	saved := *p
+	defer func() { p.client, p.caller, p.url = saved.client, saved.caller, saved.url }()
 	for _, answer := range echoAnswers(p.name) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -149,7 +149,7 @@ func (p *prey) echoes() error {
 		if err := p.connect(adapterOf, &http.Transport{}); err != nil {
 			return err
 		}
-		call, err := real.marked(p.next("echo"))
+		call, err := saved.marked(p.next("echo"))
 		if err != nil {
 			return err
 		}
@@ -246,8 +246,8 @@ func (c panicking) Check(_ replaysemantics.Operation, m outbound.Message) error 
 }
 
 func (p *prey) dyingCodecs() error {
-	real := *p
-	defer func() { p.client, p.caller = real.client, real.caller }()
+	saved := *p
+	defer func() { p.client, p.caller = saved.client, saved.caller }()
 	rows := stripe.Operations()
 	if p.name == "paypal" {
 		rows = paypal.Operations()
@@ -276,8 +276,8 @@ func (p *prey) dyingCodecs() error {
 
 // unreachable asks a port where nobody is, with the marker in the query too.
 func (p *prey) unreachable() error {
-	real := *p
-	defer func() { p.client, p.caller, p.url = real.client, real.caller, real.url }()
+	saved := *p
+	defer func() { p.client, p.caller, p.url = saved.client, saved.caller, saved.url }()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -290,7 +290,7 @@ func (p *prey) unreachable() error {
 		return err
 	}
 	p.caller.token = tokenMarker
-	call, err := real.marked(p.next("unreachable"))
+	call, err := saved.marked(p.next("unreachable"))
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -24,19 +22,8 @@ import (
 // way, kill -9 included.
 type Server struct {
 	DSN string // Of its database "postgres", as a superuser, over the Unix socket.
-
-	lifeline *os.File // The keeper stops the server when this end is closed.
-	ended    chan struct{}
+	*Process
 }
-
-// keeper runs the server ($2...) and ends it when descriptor 3 is closed, which
-// the kernel does when the process that started it is gone. $1 is the folder to
-// remove. SIGQUIT skips the closing checkpoint: nobody reads the data again.
-const keeper = `dir=$1; shift
-"$@" & server=$!
-(read -r _ <&3; kill -QUIT $server) 2>/dev/null &
-wait $server
-cd / && rm -rf "$dir"`
 
 // Start makes and starts a server. It needs PostgreSQL 15 or newer; the error
 // says how to install it.
@@ -45,7 +32,7 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := serverUser()
+	owner, err := ServerUser()
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +47,6 @@ func Start() (*Server, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
-}
-
-// Stop ends the server and waits until it is gone.
-func (s *Server) Stop() {
-	s.lifeline.Close()
-	<-s.ended
 }
 
 func start(bin, dir string, owner *syscall.Credential) (*Server, error) {
@@ -87,51 +68,24 @@ func start(bin, dir string, owner *syscall.Credential) (*Server, error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb failed: %w\n%s", err, tail(out))
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
-	s, err := keep(dir, owner, filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", port,
+	p, err := keep(dir, owner, filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", port,
 		"-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "max_connections=400", "-c", "max_wal_size=2GB")
 	if err != nil {
 		return nil, err
 	}
-	s.DSN = (&url.URL{
+	s := &Server{Process: p, DSN: (&url.URL{
 		Scheme: "postgres", User: url.UserPassword("samekey", password), Path: "/postgres",
 		RawQuery: url.Values{"host": {dir}, "port": {port}, "sslmode": {"disable"}}.Encode(),
-	}).String()
+	}).String()}
 	if err := s.waitReady(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "log"))
 		s.Stop()
 		return nil, fmt.Errorf("PostgreSQL did not start: %w\n%s", err, tail(log))
 	}
-	return s, nil
-}
-
-// keep starts command under the keeper, in a session of its own so that Ctrl-C
-// ends the tests first.
-func keep(dir string, owner *syscall.Credential, command ...string) (*Server, error) {
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer theirs.Close()
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		return nil, errors.Join(err, ours.Close())
-	}
-	defer log.Close()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", keeper, "keeper", dir}, command...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = dir, log, log, []*os.File{theirs}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, ours.Close())
-	}
-	s := &Server{lifeline: ours, ended: make(chan struct{})}
-	go func() {
-		defer close(s.ended)
-		_ = cmd.Wait() // how it ended is in its log
-	}()
 	return s, nil
 }
 
@@ -154,28 +108,8 @@ func (s *Server) waitReady() error {
 	}
 }
 
-// serverUser is whom the server runs as: nil for the present user, since only
-// root must change (PostgreSQL refuses to run as root).
-func serverUser() (*syscall.Credential, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, err
-		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-	}
-	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
-}
-
-func freePort() (string, error) {
+// FreePort returns a port of 127.0.0.1 on which nobody listens yet.
+func FreePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err

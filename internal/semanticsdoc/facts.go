@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -58,7 +58,7 @@ func unverified(o rs.Operation) string {
 	return strings.Join(states, "; ")
 }
 
-func sources(w io.Writer, p provider, l factList) {
+func sources(w *bytes.Buffer, p provider, l factList) {
 	fmt.Fprintf(w, "\n### %s: the sources\n\n", p.name)
 	fmt.Fprintln(w, "| no. | fact | known from | read on | source |")
 	fmt.Fprintln(w, "|---|---|---|---|---|")

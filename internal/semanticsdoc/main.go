@@ -1,18 +1,19 @@
-// Semanticsdoc writes docs/replay-semantics.md from the providers' operation
-// rows. It takes the file's path as its only argument.
+// Semanticsdoc writes docs/replay-semantics.md and docs/finders.md from the
+// providers' operation rows. It takes the folder's path as its only argument.
 package main
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/seed-6b5e302b/samekey/providers/paypal"
 	"github.com/seed-6b5e302b/samekey/providers/stripe"
 	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
-//go:generate go run . ../../docs/replay-semantics.md
+//go:generate go run . ../../docs
 
 // provider is one chapter of the page.
 type provider struct {
@@ -27,6 +28,12 @@ func providers() []provider {
 	}
 }
 
+// pages are the files of docs that are made of rows.
+var pages = map[string]func([]provider) ([]byte, error){
+	"replay-semantics.md": render,
+	"finders.md":          renderFinders,
+}
+
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "semanticsdoc:", err)
@@ -36,11 +43,16 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return errors.New("give the file to write, as docs/replay-semantics.md")
+		return errors.New("give the folder to write to, as docs")
 	}
-	page, err := render(providers())
-	if err != nil {
-		return err
+	for name, render := range pages {
+		page, err := render(providers())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(args[0], name), page, 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(args[0], page, 0o644)
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +29,7 @@ func render(providers []provider) ([]byte, error) {
 	return page.Bytes(), nil
 }
 
-func chapter(w io.Writer, p provider) {
+func chapter(w *bytes.Buffer, p provider) {
 	facts := numbered(p.rows)
 	fmt.Fprintf(w, "\n## %s\n\n", p.name)
 	fmt.Fprintln(w, "| operation | class | key kept for | same key after a success | same key after a failure | answer lost: found by |")
@@ -45,7 +44,7 @@ func chapter(w io.Writer, p provider) {
 	sources(w, p, facts)
 }
 
-func section(w io.Writer, p provider, o rs.Operation, facts factList) {
+func section(w *bytes.Buffer, p provider, o rs.Operation, facts factList) {
 	fmt.Fprintf(w, "\n### <a id=%q></a>%s\n\n", anchor(p, o), o.Name)
 	fmt.Fprintf(w, "`%s`, class %s.\n\n", strings.TrimSpace(o.Method+" "+o.Path), o.Class)
 	line := func(what, text string) {
@@ -59,7 +58,7 @@ func section(w io.Writer, p provider, o rs.Operation, facts factList) {
 		line("Same key after a failure", failureInFull(o.Failures))
 	}
 	line("Answer lost", lookupLine(o))
-	line("Finding nothing proves nothing until", horizonLine(o))
+	line("Finding nothing proves that there is no effect", absenceLine(o))
 	line("Mark", placeList(o.Marks))
 	line("Settled by the events alone", codeList(o.ConclusiveEventTypes))
 	line("Request never stored if it fills", placeList(slices.Concat(o.Sensitive, o.Codes)))
@@ -86,11 +85,14 @@ func lookupLine(o rs.Operation) string {
 	return o.Lookup
 }
 
-func horizonLine(o rs.Operation) string {
-	if o.Lookup == "" {
+func absenceLine(o rs.Operation) string {
+	switch {
+	case o.Lookup == "":
 		return ""
+	case o.Absence == "":
+		return "never"
 	}
-	return span(cmp.Or(o.Horizon, 15*time.Minute)) + " after the last possible delivery"
+	return "from " + span(cmp.Or(o.Horizon, 15*time.Minute)) + " after the last possible delivery, when " + o.Absence
 }
 
 func kept(o rs.Operation) string {

@@ -12,17 +12,19 @@ import (
 )
 
 // R12: what is written for people is what the rows state now.
-func TestPageIsFresh(t *testing.T) {
-	want, err := render(providers())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("../../docs/replay-semantics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("docs/replay-semantics.md is not what the rows give: run go generate ./internal/semanticsdoc (first difference: %s)", difference(got, want))
+func TestPagesAreFresh(t *testing.T) {
+	for name, render := range pages {
+		want, err := render(providers())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("docs/%s is not what the rows give: run go generate ./internal/semanticsdoc (first difference: %s)", name, difference(got, want))
+		}
 	}
 }
 
@@ -65,7 +67,7 @@ func TestSection(t *testing.T) {
 	guess := rs.Fact{States: "failures may be kept", URL: "https://example.com/b", Read: "2026-11-29"}
 	report := rs.Fact{States: "a report", URL: "https://example.com/c", Read: "2026-11-28", Grade: rs.Reported}
 	rows := []rs.Operation{{
-		Name: "refund.create", Method: "POST", Path: "/refunds", Lookup: "list | compare", Horizon: time.Hour,
+		Name: "refund.create", Method: "POST", Path: "/refunds", Lookup: "list | compare", Absence: "the list | ended", Horizon: time.Hour,
 		Keys: []rs.Place{rs.Header("Key"), rs.JSON("/a"), rs.JSON("/b")}, KeyMax: 40, Resend: rs.ConflictWithLink, Failures: rs.Stored,
 		Marks: []rs.Place{rs.Form("m")}, Volatile: []rs.Place{rs.Custom("v")}, Unordered: []rs.Place{rs.JSON("/list")},
 		Sensitive: []rs.Place{rs.JSON("/card")}, Codes: []rs.Place{rs.JSON("/code")},
@@ -87,7 +89,7 @@ func TestSection(t *testing.T) {
 		"- **Same key after a success:** an error that names the existing object",
 		"- **Same key after a failure:** the stored failure",
 		"- **Answer lost:** list | compare\n",
-		"- **Finding nothing proves nothing until:** 1 h after the last possible delivery\n",
+		"- **Finding nothing proves that there is no effect:** from 1 h after the last possible delivery, when the list | ended\n",
 		"- **Mark:** form field `m`\n",
 		"- **Settled by the events alone:** `refund.done`, `refund.failed`\n",
 		"- **Request never stored if it fills:** JSON `/card`, `/code`\n",
@@ -109,20 +111,27 @@ func TestSection(t *testing.T) {
 }
 
 func TestRefusesBrokenRows(t *testing.T) {
-	if _, err := render([]provider{{"Acme", []rs.Operation{{Name: "x"}}}}); err == nil || !strings.HasPrefix(err.Error(), "Acme: operation") {
-		t.Errorf("a broken row: %v", err)
+	for name, render := range pages {
+		if _, err := render([]provider{{"Acme", []rs.Operation{{Name: "x"}}}}); err == nil || !strings.HasPrefix(err.Error(), "Acme: operation") {
+			t.Errorf("%s: a broken row: %v", name, err)
+		}
 	}
 }
 
 func TestRun(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "page.md")
-	if err := run([]string{name}); err != nil {
+	folder := t.TempDir()
+	if err := run([]string{folder}); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := os.ReadFile(name); err != nil || !bytes.HasPrefix(data, []byte("<!-- Generated")) {
-		t.Errorf("the file holds %.20q, %v", data, err)
+	for name := range pages {
+		if data, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.HasPrefix(data, []byte("<!-- Generated")) {
+			t.Errorf("%s holds %.20q, %v", name, data, err)
+		}
 	}
-	if err := run(nil); err == nil || !strings.Contains(err.Error(), "give the file") {
+	if err := run([]string{filepath.Join(folder, "missing")}); err == nil {
+		t.Error("a folder that is not there was written to")
+	}
+	if err := run(nil); err == nil || !strings.Contains(err.Error(), "give the folder") {
 		t.Errorf("no argument: %v", err)
 	}
 }

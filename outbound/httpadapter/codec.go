@@ -67,12 +67,14 @@ type (
 		Find(ctx context.Context, get Get, l *outbound.Lookup) (outbound.Finding, error)
 	}
 
-	// BatchFinder is a Finder that answers many look-ups with few requests. The
-	// look-ups are of one operation, account and credentials, and get asks with the
-	// frozen headers that they share. It returns one finding for each, in order, and
-	// the zero Finding where it cannot tell. An error is unknown for all.
+	// BatchFinder is a Finder that answers many look-ups with few requests.
 	BatchFinder interface {
 		Finder
+
+		// FindAll looks up effects of one operation, account and credentials; get asks
+		// with the frozen headers that their messages share. It returns one finding for
+		// each look-up, in order, and the zero Finding where it cannot tell. An error is
+		// unknown for all.
 		FindAll(ctx context.Context, get Get, ls []*outbound.Lookup) ([]outbound.Finding, error)
 	}
 )

@@ -78,7 +78,7 @@ func readParts(body []byte, boundary string) ([]part, error) {
 	var parts []part
 	for {
 		p, err := r.NextRawPart()
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body that was cut off
 			return parts, nil
 		}
 		if err != nil {

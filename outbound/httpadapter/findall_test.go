@@ -119,28 +119,21 @@ func TestFindAllFails(t *testing.T) {
 // A codec that finds one by one is asked so, and no longer once the provider
 // objects.
 func TestFindAllOneByOne(t *testing.T) {
-	status := 0
-	p := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
-		if n == 2 && status != 0 {
-			w.WriteHeader(status)
-		}
-		io.WriteString(w, "ch")
-	})
+	p := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { io.WriteString(w, "ch") })
 	cfg, row := lookupConfig(p.URL)
 	findings, err := New(seeker{target: "/x"}, cfg).FindAll(t.Context(), lookups(row, "", "", ""))
 	if err != nil || len(findings) != 3 || findings[2].ExternalRef != "ch" || len(p.received()) != 3 {
 		t.Errorf("FindAll = %+v, %v after %d requests", findings, err, len(p.received()))
 	}
-	for _, status = range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-		p.Close()
-		p = serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		p := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 			if n == 2 {
 				w.WriteHeader(status)
 			}
 			io.WriteString(w, "ch")
 		})
 		cfg.BaseURL = p.URL
-		findings, err = New(seeker{target: "/x"}, cfg).FindAll(t.Context(), lookups(row, "", "", ""))
+		findings, err := New(seeker{target: "/x"}, cfg).FindAll(t.Context(), lookups(row, "", "", ""))
 		if err != nil || findings[0].ExternalRef != "ch" || findings[2] != (outbound.Finding{}) || len(p.received()) != 2 {
 			t.Errorf("%d: FindAll = %+v, %v after %d requests", status, findings, err, len(p.received()))
 		}

@@ -3,6 +3,7 @@ package httpadapter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -219,6 +220,7 @@ func TestAuthorizeFails(t *testing.T) {
 		code outbound.Code
 	}{
 		"refused": {outbound.ErrAuth, outbound.ErrAuth},
+		"never":   {fmt.Errorf("%w: of another mode", outbound.ErrInvalid), outbound.ErrInvalid},
 		"passing": {errors.New("token service down"), outbound.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,6 +230,9 @@ func TestAuthorizeFails(t *testing.T) {
 			v := a.Send(t.Context(), delivery(t, a, chargeCall()))
 			if last := v[len(v)-1]; last.Effect != outbound.EffectNone || last.Code != tt.code || last.Deliveries != 0 || !errors.Is(last.Err, tt.err) {
 				t.Errorf("verdicts = %+v, want code %s", v, tt.code)
+			}
+			if again := v[len(v)-1].Again; again != (tt.code == outbound.ErrUnavailable) {
+				t.Errorf("worth another attempt: %t", again)
 			}
 		})
 	}

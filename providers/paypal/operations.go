@@ -39,15 +39,17 @@ var (
 		Name: "order.authorize", Method: http.MethodPost, Path: "/v2/checkout/orders/{id}/authorize",
 		Keys: requestID(), KeyMax: 108, Window: 6 * time.Hour, Resend: rs.Latest,
 		Sensitive: cardFields("/payment_source"), Codes: cardCodes("/payment_source"),
-		Lookup: "GET the order: its state, and its authorizations; absent where the account's order is not completed and shows none",
-		Facts:  keyed(ordersSpec, "6 hours", spec(ordersSpec, "201 is new, 200 an earlier run"), payeeTold()),
+		Lookup:  "GET the order: its state, and its authorizations",
+		Absence: "the account's order is not completed and shows none",
+		Facts:   keyed(ordersSpec, "6 hours", spec(ordersSpec, "201 is new, 200 an earlier run"), payeeTold()),
 	}
 	orderCapture = rs.Operation{
 		Name: "order.capture", Method: http.MethodPost, Path: "/v2/checkout/orders/{id}/capture",
 		Keys: requestID(), KeyMax: 108, Window: 6 * time.Hour, Resend: rs.Latest,
 		Sensitive: cardFields("/payment_source"), Codes: cardCodes("/payment_source"),
-		Lookup: "GET the order: its state, and its captures; absent where the account's order is not completed and shows none",
-		Facts:  keyed(ordersSpec, "6 hours", spec(ordersSpec, "201 is new, 200 an earlier run, 202 and 207 pending"), payeeTold()),
+		Lookup:  "GET the order: its state, and its captures",
+		Absence: "the account's order is not completed and shows none",
+		Facts:   keyed(ordersSpec, "6 hours", spec(ordersSpec, "201 is new, 200 an earlier run, 202 and 207 pending"), payeeTold()),
 	}
 	orderPatch = rs.Operation{
 		Name: "order.patch", Class: rs.Object, Method: http.MethodPatch, Path: "/v2/checkout/orders/{id}",
@@ -73,7 +75,8 @@ var (
 		Name: "authorization.capture", Method: http.MethodPost, Path: "/v2/payments/authorizations/{id}/capture",
 		Keys: requestID(), KeyMax: 10000, Window: paymentsWindow, Resend: rs.Latest,
 		Horizon: searchHorizon,
-		Lookup:  "GET the authorization, and its order's captures: a full capture by its state, a partial one by the mark in invoice_id, where Config.MarkInvoices is set; where it names no order, that mark by Transaction Search; absent where the account's order shows no capture of it, or all of them under other invoice ids than the mark",
+		Lookup:  "GET the authorization, and its order's captures: a full capture by its state, a partial one by the mark in invoice_id, where Config.MarkInvoices is set; where it names no order, that mark by Transaction Search",
+		Absence: "the account's order shows no capture of it, or all of them under other invoice ids than the mark",
 		Facts: keyed(paymentsSpec, "45 days", append(searched(), payeeTold(),
 			spec(paymentsSpec, "201 is new, 200 an earlier run"),
 			doc(idempotencyPage, "the guide's example answers a resend with 201: 201 on a resend proves no new execution"),
@@ -88,8 +91,9 @@ var (
 	authorizationVoid = rs.Operation{
 		Name: "authorization.void", Method: http.MethodPost, Path: "/v2/payments/authorizations/{id}/void",
 		Keys: requestID(), KeyMax: 10000, Window: paymentsWindow, Resend: rs.Latest,
-		Lookup: "GET the authorization: VOIDED; absent where it is still open, and its order the account's",
-		Facts:  keyed(paymentsSpec, "45 days", payeeTold(), spec(paymentsSpec, "204, or 200 with Prefer: return=representation; no replay signal")),
+		Lookup:  "GET the authorization: VOIDED",
+		Absence: "it is still open, and its order the account's",
+		Facts:   keyed(paymentsSpec, "45 days", payeeTold(), spec(paymentsSpec, "204, or 200 with Prefer: return=representation; no replay signal")),
 	}
 	captureRefund = rs.Operation{
 		Name: "capture.refund", Method: http.MethodPost, Path: "/v2/payments/captures/{id}/refund",
@@ -97,7 +101,8 @@ var (
 		Marks:                []rs.Place{rs.JSON("/custom_id")},
 		Horizon:              searchHorizon,
 		ConclusiveEventTypes: []string{eventRefunded},
-		Lookup:               "GET the capture, and its order's refunds: a full refund by its state, a partial one by the mark in custom_id; where it names no order, by Transaction Search; absent where none of the account's is ours",
+		Lookup:               "GET the capture, and its order's refunds: a full refund by its state, a partial one by the mark in custom_id; where it names no order, by Transaction Search",
+		Absence:              "none of the account's refunds of it is ours",
 		Facts: keyed(paymentsSpec, "45 days", append(searched(), payeeTold(),
 			doc(webhooksPage, "PAYMENT.CAPTURE.REFUNDED holds the refund, with its custom_id"),
 			spec(paymentsSpec, "201 is new, 200 an earlier run"),
@@ -142,7 +147,8 @@ var (
 		Keys: requestID(), KeyMax: billingKeyMax, Window: 72 * time.Hour, Resend: rs.Latest,
 		Marks:     []rs.Place{rs.JSON("/custom_id")},
 		Sensitive: cardFields("/subscriber/payment_source"), Codes: cardCodes("/subscriber/payment_source"),
-		Lookup: "by the subscription's id where an answer told it, else list by plan and time and match the mark in custom_id; absent where every one listed carries another command's mark",
+		Lookup:  "by the subscription's id where an answer told it, else list by plan and time and match the mark in custom_id",
+		Absence: "every one listed carries another command's mark",
 		Facts: keyed(subscriptionsSpec, "72 hours", v1Limit(), accountTold(),
 			spec(subscriptionsSpec, "the list filters by plan_ids, statuses, created_after and created_before; custom_id can be patched"),
 			spec(subscriptionsSpec, "201 or 200; no replay signal"),
@@ -150,18 +156,22 @@ var (
 	}
 	subscriptionActivate = rs.Operation{
 		Name: "subscription.activate", Method: http.MethodPost, Path: "/v1/billing/subscriptions/{id}/activate",
-		Lookup: "GET the subscription: ACTIVE; absent where its status is older than the first send",
-		Facts:  keyless(subscriptionsSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
+		Lookup:  "GET the subscription: ACTIVE",
+		Absence: "its status is older than the first send",
+		Facts:   keyless(subscriptionsSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
 	}
 	subscriptionSuspend = rs.Operation{
 		Name: "subscription.suspend", Method: http.MethodPost, Path: "/v1/billing/subscriptions/{id}/suspend",
-		Lookup: "GET the subscription: SUSPENDED; absent where its status is older than the first send",
-		Facts:  keyless(subscriptionsSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
+		Lookup:  "GET the subscription: SUSPENDED",
+		Absence: "its status is older than the first send",
+		Facts:   keyless(subscriptionsSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
 	}
 	subscriptionCancel = rs.Operation{
 		Name: "subscription.cancel", Method: http.MethodPost, Path: "/v1/billing/subscriptions/{id}/cancel",
-		Lookup: "GET the subscription: CANCELLED, for ever; absent where it is not", ResendAfterAbsence: true,
-		Facts: keyless(subscriptionsSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
+		Lookup:             "GET the subscription: CANCELLED, for ever",
+		Absence:            "it is not CANCELLED",
+		ResendAfterAbsence: true,
+		Facts:              keyless(subscriptionsSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
 	}
 	planCreate = rs.Operation{
 		Name: "plan.create", Class: rs.Object, Method: http.MethodPost, Path: "/v1/billing/plans",
@@ -206,12 +216,15 @@ var (
 	}
 	invoiceSend = rs.Operation{
 		Name: "invoice.send", Class: rs.Object, Method: http.MethodPost, Path: "/v2/invoicing/invoices/{id}/send",
-		Lookup: "GET the invoice: no longer a draft, and sent since the first send; absent where it is a draft",
-		Facts:  keyless(invoicingSpec, "200, or 202 for a date to come; no PayPal-Request-Id; sent again it writes to the payer again", accountTold()),
+		Lookup:  "GET the invoice: no longer a draft, and sent since the first send",
+		Absence: "it is a draft",
+		Facts:   keyless(invoicingSpec, "200, or 202 for a date to come; no PayPal-Request-Id; sent again it writes to the payer again", accountTold()),
 	}
 	invoiceCancel = rs.Operation{
 		Name: "invoice.cancel", Class: rs.Object, Method: http.MethodPost, Path: "/v2/invoicing/invoices/{id}/cancel",
-		Lookup: "GET the invoice: CANCELLED, for ever; absent where it is not", ResendAfterAbsence: true,
-		Facts: keyless(invoicingSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
+		Lookup:             "GET the invoice: CANCELLED, for ever",
+		Absence:            "it is not CANCELLED",
+		ResendAfterAbsence: true,
+		Facts:              keyless(invoicingSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
 	}
 )

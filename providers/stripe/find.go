@@ -18,7 +18,6 @@ import (
 // Bounds of look-ups.
 const (
 	clockSkew = 5 * time.Minute // between the ledger's clock and Stripe's
-	lateness  = time.Hour       // how long after the last possible delivery it may be applied; no horizon is longer
 	pageSize  = 100
 	maxPages  = 10  // of a list for one look-up; what is longer is not searched to its end
 	allPages  = 100 // of a list that answers many
@@ -41,6 +40,7 @@ type search struct {
 	form    url.Values // Of the frozen message; empty if it is not known any more.
 	finding outbound.Finding
 	err     error
+
 	rival   bool // Something was seen that may be ours: an object without a mark, another request with the key.
 	missing bool // A complete list does not have it.
 	created bool // An event with the key says that it was created, and none that it was declined.
@@ -256,7 +256,9 @@ func answerOf(body []byte) *outbound.Answer {
 // window is when the effects of searches can have been created, by Stripe's
 // clock. A bound that is not known is the zero time.
 func window(searches []*search) (from, until time.Time) {
+	var lateness time.Duration // how long after the last possible delivery it may be applied
 	for i, s := range searches {
+		lateness = max(lateness, s.Horizon)
 		if i == 0 || s.FirstSentAt.Before(from) {
 			from = s.FirstSentAt
 		}

@@ -2,6 +2,7 @@ package stripe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -229,5 +230,23 @@ func TestFindFails(t *testing.T) {
 func answers(status int, body string) httpadapter.Get {
 	return func(context.Context, string, url.Values) (*httpadapter.Exchange, error) {
 		return &httpadapter.Exchange{Status: status, Header: fresh, Body: []byte(body)}, nil
+	}
+}
+
+// TestSame holds when a listed member can be what the request gave: where the
+// request's text is not understood, it can.
+func TestSame(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		member, want string
+		same         bool
+	}{
+		{`500`, "500", true}, {`500`, "0500", true}, {`500`, "499", false}, {`500`, "5e2", true},
+		{`"eur"`, "EUR", true}, {`"eur"`, "usd", false}, {`null`, "ch_1", false}, {`null`, "0", false},
+		{`{"id":"ch_1","object":"charge"}`, "ch_1", true}, {`{"id":"ch_2"}`, "ch_1", false}, {`true`, "x", true},
+	} {
+		if got := same(json.RawMessage(c.member), c.want); got != c.same {
+			t.Errorf("%s and %q: %t", c.member, c.want, got)
+		}
 	}
 }

@@ -177,15 +177,15 @@ type step struct {
 	call      func(p *probe, cmd outbound.Command) outbound.Call
 }
 
-// form is a step on a seeded object with form parameters.
-func on(operation string, make func(outbound.Command, string, url.Values) outbound.Call, seed any, params ...string) step {
+// on is a step on a seeded object.
+func on(operation string, act func(outbound.Command, string, url.Values) outbound.Call, seed any, params ...string) step {
 	return step{operation, func(p *probe, cmd outbound.Command) outbound.Call {
-		return make(cmd, p.fake.Seed(seed), values(params...))
+		return act(cmd, p.fake.Seed(seed), values(params...))
 	}}
 }
 
-// new is a step that creates from parameters; "$" stands for the seed's id.
-func from(operation string, make func(outbound.Command, url.Values) outbound.Call, seed any, params ...string) step {
+// from is a step that creates from parameters; "$" stands for the seed's id.
+func from(operation string, create func(outbound.Command, url.Values) outbound.Call, seed any, params ...string) step {
 	return step{operation, func(p *probe, cmd outbound.Command) outbound.Call {
 		v := values(params...)
 		if seed != nil {
@@ -196,7 +196,7 @@ func from(operation string, make func(outbound.Command, url.Values) outbound.Cal
 				}
 			}
 		}
-		return make(cmd, v)
+		return create(cmd, v)
 	}}
 }
 
@@ -213,9 +213,6 @@ func steps() []step {
 	destination := map[string]any{
 		"name": "hooks", "type": "webhook_endpoint", "event_payload": "thin", "enabled_events": []string{"v1.billing.meter.no_meter_found"},
 		"webhook_endpoint": map[string]string{"url": "https://example.com/hook"},
-	}
-	v2 := func(operation string, call func(p *probe, cmd outbound.Command) outbound.Call) step {
-		return step{operation, call}
 	}
 	draft, open := providertest.StripeInvoice{Status: "draft"}, providertest.StripeInvoice{}
 	return []step{
@@ -246,21 +243,21 @@ func steps() []step {
 		from("payout.create", stripe.PayoutCreate, nil, "amount", "500", "currency", "eur"),
 		on("payout.cancel", stripe.PayoutCancel, providertest.StripePayout{}),
 		on("payout.reverse", stripe.PayoutReverse, providertest.StripePayout{Paid: true}),
-		v2("v2.account.create", func(_ *probe, cmd outbound.Command) outbound.Call {
+		{"v2.account.create", func(_ *probe, cmd outbound.Command) outbound.Call {
 			return stripe.V2AccountCreate(cmd, map[string]string{"display_name": "A"})
-		}),
-		v2("v2.account.update", func(p *probe, cmd outbound.Command) outbound.Call {
+		}},
+		{"v2.account.update", func(p *probe, cmd outbound.Command) outbound.Call {
 			return stripe.V2AccountUpdate(cmd, p.fake.Seed(providertest.Account{}), map[string]string{"display_name": "B"})
-		}),
-		v2("v2.account.close", func(p *probe, cmd outbound.Command) outbound.Call {
+		}},
+		{"v2.account.close", func(p *probe, cmd outbound.Command) outbound.Call {
 			return stripe.V2AccountClose(cmd, p.fake.Seed(providertest.Account{}), nil)
-		}),
-		v2("v2.event_destination.create", func(_ *probe, cmd outbound.Command) outbound.Call {
+		}},
+		{"v2.event_destination.create", func(_ *probe, cmd outbound.Command) outbound.Call {
 			return stripe.V2EventDestinationCreate(cmd, destination)
-		}),
-		v2("v2.event_destination.update", func(p *probe, cmd outbound.Command) outbound.Call {
+		}},
+		{"v2.event_destination.update", func(p *probe, cmd outbound.Command) outbound.Call {
 			return stripe.V2EventDestinationUpdate(cmd, p.fake.Seed(providertest.EventDestination{}), map[string]string{"name": "x"})
-		}),
+		}},
 	}
 }
 

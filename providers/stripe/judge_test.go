@@ -149,7 +149,10 @@ func TestJudge(t *testing.T) {
 			}
 			c.want.RequestID = c.header.Get("Request-Id")
 			got := codec{}.Judge(&httpadapter.Exchange{Operation: op, Status: c.status, Header: c.header, Body: []byte(c.body)})
-			if !reflect.DeepEqual(got, c.want) {
+			if got.Err != nil || c.want.Err != nil {
+				t.Errorf("errors %v and %v, want none", got.Err, c.want.Err)
+			}
+			if !reflect.DeepEqual(got, c.want) { //nolint:govet // neither holds an error
 				t.Errorf("\n got %+v\nwant %+v", got, c.want)
 			}
 		})

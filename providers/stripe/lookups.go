@@ -72,9 +72,9 @@ func (g goal) words() string {
 // absence says what a proof needs that there is no effect; "" means that nothing
 // proves it.
 func (r row) absence() string {
-	const asked = "; GET /v1/account shows the credential to be the record's"
+	const asked = "; the credential is the record's, by GET /v1/account"
 	if c, listed := collections[r.name]; listed && c.doubt == "" {
-		text := "the list read to its end"
+		text := "the list was read to its end"
 		if len(c.loose) > 0 {
 			text += ", without " + strings.Join(c.loose, ", ")
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seed-6b5e302b/samekey/keyderive"
@@ -61,7 +62,7 @@ func (s *search) mayBe(raw json.RawMessage, fixed []string) bool {
 	}
 	differs := func(name, want string) bool {
 		member, listed := members[name]
-		return want != "" && listed && !strings.EqualFold(plain(member), want)
+		return want != "" && listed && !same(member, want)
 	}
 	if s.Operation.Name == "payout.reverse" {
 		original, err := url.PathUnescape(s.targetID())
@@ -70,11 +71,14 @@ func (s *search) mayBe(raw json.RawMessage, fixed []string) bool {
 	return !slices.ContainsFunc(fixed, func(name string) bool { return differs(name, s.form.Get(name)) })
 }
 
-// plain is a number or text as a form has it, and of an object its id.
-func plain(raw json.RawMessage) string {
-	var id ID
-	if id.UnmarshalJSON(raw) == nil {
-		return string(id)
+// same reports whether a member of an object can be what a form gave: a number, a
+// text, or of an expanded object the id.
+func same(member json.RawMessage, want string) bool {
+	var number int64
+	if json.Unmarshal(member, &number) == nil && string(member) != "null" {
+		n, err := strconv.ParseInt(want, 10, 64)
+		return err != nil || n == number
 	}
-	return string(raw)
+	var id ID
+	return json.Unmarshal(member, &id) != nil || strings.EqualFold(string(id), want)
 }

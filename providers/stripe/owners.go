@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -112,7 +113,7 @@ func owned(ctx context.Context, get httpadapter.Get, at string, into any) error 
 	if err != nil {
 		return fmt.Errorf("stripe: %w", err)
 	}
-	if x.Status != 200 {
+	if x.Status != http.StatusOK {
 		return fmt.Errorf("stripe: GET %s was answered %d: without it nobody knows whose the credential is", at, x.Status)
 	}
 	if json.Unmarshal(x.Body, into) != nil {

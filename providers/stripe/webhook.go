@@ -44,7 +44,7 @@ func Verify(body []byte, signature string, tolerance time.Duration, secrets ...s
 	genuine := 0
 	for _, secret := range secrets {
 		mac := hmac.New(sha256.New, []byte(secret))
-		fmt.Fprintf(mac, "%s.", at)
+		mac.Write([]byte(at + "."))
 		mac.Write(body)
 		want := mac.Sum(nil)
 		for _, got := range signatures {

@@ -1,7 +1,8 @@
 // Package postgres is the ledger where several services and machines meet. It
 // needs PostgreSQL 15 or newer and works through PgBouncer in transaction mode:
-// every step is one statement without a transaction around it, and no session
-// state is used. A single machine is served as well by package sqlite.
+// every step is one statement without a transaction around it (a purge and a full
+// sweep are several), and no session state is used. A single machine is served as
+// well by package sqlite.
 package postgres
 
 import (

@@ -113,9 +113,6 @@ const purgeStep = 500
 // earlier than 10 minutes after it was written.
 func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error) {
 	var p recordstore.Purged
-	if limit < 1 {
-		return p, fmt.Errorf("postgres: purge: %w: the limit must be positive", recordstore.ErrInvalid)
-	}
 	steps := []struct {
 		total *int
 		do    func(ctx context.Context, n int) (int, error)

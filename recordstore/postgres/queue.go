@@ -33,7 +33,7 @@ const understood = `CASE WHEN (account = ANY($3::text[]) OR right(account, lengt
 const takeDue = `
 WITH RECURSIVE ledger AS MATERIALIZED ({clock}), oldest AS MATERIALIZED (
 	SELECT day, key_hash, scope_hash, due_at FROM {schema}.record
-	WHERE provider = $2::text AND due_at <= (SELECT now FROM ledger) AND {understood}
+	WHERE provider = $2::text AND due_at <= (SELECT now FROM ledger) AND checks >= 0 AND {understood}
 	ORDER BY due_at LIMIT (SELECT $11::integer)
 ), walk AS (
 	SELECT place, until, 0 AS steps
@@ -82,11 +82,11 @@ SELECT now, day, key_hash, {columns} FROM ledger LEFT JOIN taken ON true`
 // What takeDue looks at, at most.
 const (
 	minCandidates = 1_000 // Or more, for who takes many.
-	maxScopes     = 1_000 // In each of two directions.
+	maxScopes     = 500   // In each of two directions.
 )
 
 // TakeDue implements recordstore.Queue. Where more than 1,000 records are due, or
-// four times what is taken, it looks at about 2,000 scopes, others each time.
+// four times what is taken, it looks at about 1,000 scopes, others each time.
 func (s *Store) TakeDue(ctx context.Context, q recordstore.DueQuery) ([]recordstore.Record, time.Time, error) {
 	if err := q.Check(); err != nil {
 		return nil, time.Time{}, fmt.Errorf("postgres: take due: %w", err)
@@ -166,11 +166,11 @@ WITH ledger AS MATERIALIZED ({clock}), open AS MATERIALIZED (
 ), found AS (
 	UPDATE {schema}.record AS r SET due_at = now, version = r.version + 1
 	FROM dead, ledger WHERE r.day = dead.day AND r.key_hash = dead.key_hash
-	RETURNING r.day, r.key_hash
+	RETURNING r.day, r.key_hash, r.claimed_at
 ), moved AS (
 	INSERT INTO {schema}.meta AS m (name, value)
 	SELECT 'crashed_mark', floor(extract(epoch FROM LEAST(now - interval '1 minute', (
-		SELECT min(claimed_at) FROM open WHERE NOT EXISTS (SELECT FROM found WHERE found.day = open.day AND found.key_hash = open.key_hash)
+		SELECT min(claimed_at) FROM (SELECT day, key_hash, claimed_at FROM open EXCEPT SELECT day, key_hash, claimed_at FROM found) AS left_open
 	))) * 1000000)::bigint::text FROM ledger
 	ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE m.value::bigint < excluded.value::bigint
 )
@@ -197,7 +197,7 @@ const sweptPages = 4096
 // behind it meanwhile is found by the next sweep.
 func (s *Store) FindCrashed(ctx context.Context, full bool, limit int) (int, error) {
 	if limit < 1 {
-		return 0, fmt.Errorf("postgres: find crashed: %w: the limit must be positive", recordstore.ErrInvalid)
+		return 0, nil
 	}
 	find := s.sinceMark
 	if full {
@@ -277,7 +277,7 @@ WITH ledger AS MATERIALIZED ({clock}), unsure AS (
 		LIMIT $3::integer)
 )
 SELECT (SELECT count(*) FROM (SELECT FROM {schema}.record
-		WHERE provider = $2::text AND due_at <= (SELECT now FROM ledger) LIMIT $3::integer) AS due),
+		WHERE provider = $2::text AND due_at <= (SELECT now FROM ledger) AND checks >= 0 LIMIT $3::integer) AS due),
 	(SELECT count(*) FROM unsure),
 	COALESCE((SELECT extract(epoch FROM percentile_disc(0.95) WITHIN GROUP (ORDER BY now - claimed_at)) * 1000000
 		FROM unsure, ledger), 0)::bigint,

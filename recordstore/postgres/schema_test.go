@@ -214,8 +214,12 @@ func TestBadArguments(t *testing.T) {
 		_, claimErr := store.Claim(ctx, claimOf(1))
 		_, settleErr := store.Settle(ctx, settlementOf(recordstore.Record{}, 1))
 		_, _, getErr := store.Get(ctx, recordstore.ID{})
+		_, _, takeErr := store.TakeDue(ctx, dueQuery(1))
+		_, trailErr := store.Trail(ctx, recordstore.ID{})
+		_, purgeErr := store.Purge(ctx, 1)
+		_, planErr := store.Tx(nil).Plan(ctx, claimOf(1))
 		for _, err := range []error{
-			store.Attach(ctx, pins), claimErr, settleErr, getErr,
+			store.Attach(ctx, pins), claimErr, settleErr, getErr, takeErr, trailErr, purgeErr, planErr,
 			store.Renew(ctx, recordstore.ID{}, "h", 1, 1), store.RaiseFrontier(ctx, "money", 1),
 		} {
 			if err == nil || errors.Is(err, recordstore.ErrNotFound) || strings.Contains(err.Error(), "\n") {

@@ -106,6 +106,72 @@ func TestOneStatementAStep(t *testing.T) {
 	must("a takeover", recordstore.Send, dead)
 }
 
+// So does every step of the reconciler and of people, with its entry in the trail.
+func TestOneStatementAStepBesideCalls(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	_, pool := ledger(t)
+	counted := &counter{}
+	store := postgres.New(traced(t, pool, counted), nil)
+	e := recordstore.Entry{Kind: "verdict", Actor: "Ada Lovelace", Text: "seen in the dashboard"}
+	claimed, err := store.Claim(ctx, claimOf(64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, id := claimed.Record, claimed.Record.ID
+	s := settlementOf(rec, 64)
+	s.State, s.Entry, s.DueIn = recordstore.Uncertain, &e, time.Microsecond
+	query := recordstore.DueQuery{
+		Provider: rec.Provider, Mode: "live", Derivations: []string{"v1"}, Fingerprints: []byte{1}, SealVersion: 1,
+		Holder: "reconciler", Lease: time.Microsecond, Limit: 10,
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"Renew", func() error { return store.Renew(ctx, id, rec.Holder, rec.Fence, time.Minute) }},
+		{"Settle", func() error { rec, err = store.Settle(ctx, s); return err }},
+		{"Wake", func() error { rec, err = store.Wake(ctx, id, "re_1"); return err }},
+		{"Backlog", func() error { _, err := store.Backlog(ctx, rec.Provider); return err }},
+		{"FindCrashed", func() error { _, err := store.FindCrashed(ctx, false, 10); return err }},
+		{"TakeDue", func() error {
+			taken, _, err := store.TakeDue(ctx, query)
+			if err == nil && len(taken) == 1 {
+				rec = taken[0]
+			}
+			return err
+		}},
+		{"Abandon", func() error { rec, err = store.Abandon(ctx, id, e); return err }},
+		{"Resolve", func() error {
+			rec, err = store.Resolve(ctx, recordstore.Verdict{ID: id, Version: rec.Version, Result: recordstore.Result{State: recordstore.Refused, Entry: &e}})
+			return err
+		}},
+		{"Report", func() error {
+			rec, err = store.Report(ctx, id, recordstore.Result{State: recordstore.Succeeded, Entry: &e})
+			return err
+		}},
+		{"Erase", func() error { rec, err = store.Erase(ctx, id, e); return err }},
+		{"Trail", func() error {
+			trail, err := store.Trail(ctx, id)
+			if len(trail) != 5 {
+				t.Errorf("the trail has %d entries, want 5: %+v", len(trail), trail)
+			}
+			return err
+		}},
+	} {
+		counted.take()
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if sent := counted.take(); len(sent) != 1 {
+			t.Errorf("%s took %d statements: %q", step.name, len(sent), sent)
+		}
+	}
+	if rec.State != recordstore.ManualReview || rec.Checks != 1 {
+		t.Errorf("the record ended as %q after %d checks, want manual_review after 1", rec.State, rec.Checks)
+	}
+}
+
 // No connection is held between a claim and its settlement: a provider that takes
 // minutes costs the pool nothing.
 func TestNoConnectionHeld(t *testing.T) {

@@ -130,5 +130,5 @@ func (l *ledger) can(ability string) (ok bool) {
 
 func cases() []testCase {
 	return slices.Concat(claimCases(), frontierCases(), settleCases(), reportCases(), valueCases(), concurrentCases(),
-		gridCases(), queueCases(), sweepCases(), deskCases(), purgeCases(), planCases())
+		gridCases(), queueCases(), wakeCases(), sweepCases(), deskCases(), purgeCases(), planCases())
 }

@@ -60,11 +60,11 @@ func note(ctx context.Context, tx *sql.Tx, id recordstore.ID, e recordstore.Entr
 
 // trailSQL reads the end of a trail, newest first. It returns one row with version
 // 0 where there is a record without a trail, and none where there is no record.
-const trailSQL = `SELECT coalesce(t.version, 0), t.at, coalesce(t.kind, ''), coalesce(t.from_state, ''),
-		coalesce(t.to_state, ''), coalesce(t.actor, ''), coalesce(t.text, '')
-	FROM samekey_records AS r LEFT JOIN samekey_trail AS t ON t.day = r.day AND t.key_hash = r.key_hash
+const trailSQL = `SELECT coalesce(e.version, 0), e.at, coalesce(e.kind, ''), coalesce(e.from_state, ''),
+		coalesce(e.to_state, ''), coalesce(e.actor, ''), coalesce(e.text, '')
+	FROM samekey_records AS r LEFT JOIN samekey_trail AS e ON e.day = r.day AND e.key_hash = r.key_hash
 	WHERE r.day = :day AND r.key_hash = :key_hash
-	ORDER BY t.version DESC LIMIT :limit`
+	ORDER BY e.version DESC LIMIT :limit`
 
 // Trail implements recordstore.Desk. It does not wait for writers.
 func (s *Store) Trail(ctx context.Context, id recordstore.ID) ([]recordstore.Entry, error) {

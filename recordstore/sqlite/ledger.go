@@ -3,29 +3,39 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
-// Attach implements recordstore.Store.
+// Attach implements recordstore.Store. Where the pins are there it waits for no
+// writer, which may be the caller's own transaction, around a plan.
 func (s *Store) Attach(ctx context.Context, p recordstore.Pins) error {
-	err := s.write(ctx, func(tx *sql.Tx, _ sql.NamedArg) error {
-		if err := checkVersion(ctx, tx, len(migrations)); err != nil {
+	pinned, err := s.pins(ctx, s.readers)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = s.write(ctx, func(tx *sql.Tx, _ sql.NamedArg) (err error) {
+			const pin = `INSERT INTO samekey_pins VALUES (1, :derivation, :secret) ON CONFLICT DO NOTHING`
+			if _, err := tx.ExecContext(ctx, pin, sql.Named("derivation", p.Derivation), sql.Named("secret", p.Secret)); err != nil {
+				return err
+			}
+			pinned, err = s.pins(ctx, tx)
 			return err
-		}
-		const pin = `INSERT INTO samekey_pins VALUES (1, :derivation, :secret) ON CONFLICT DO NOTHING`
-		if _, err := tx.ExecContext(ctx, pin, sql.Named("derivation", p.Derivation), sql.Named("secret", p.Secret)); err != nil {
-			return err
-		}
-		var pinned recordstore.Pins
-		const read = `SELECT derivation, secret FROM samekey_pins`
-		if err := tx.QueryRowContext(ctx, read).Scan(&pinned.Derivation, &pinned.Secret); err != nil {
-			return err
-		}
-		return pinned.Compare(p)
-	})
+		})
+	}
+	if err == nil {
+		err = pinned.Compare(p)
+	}
 	return wrap("attach", err)
+}
+
+// pins reads what the ledger pinned, after a look at its schema. Before the first
+// use that is sql.ErrNoRows.
+func (s *Store) pins(ctx context.Context, db querier) (p recordstore.Pins, err error) {
+	if err := checkVersion(ctx, db, len(migrations)); err != nil {
+		return p, err
+	}
+	return p, db.QueryRowContext(ctx, `SELECT derivation, secret FROM samekey_pins`).Scan(&p.Derivation, &p.Secret)
 }
 
 // Get implements recordstore.Store. It does not wait for writers.

@@ -18,8 +18,14 @@ import (
 )
 
 // The test binary starts itself: with childEnv set it is another process on the
-// ledger that the variable names.
-const childEnv = "SAMEKEY_TEST_LEDGER"
+// ledger that the variable names, and does what jobEnv says.
+const (
+	childEnv = "SAMEKEY_TEST_LEDGER"
+	jobEnv   = "SAMEKEY_TEST_JOB"
+)
+
+// jobs are what another process does until it is killed.
+var jobs = map[string]func(*sqlite.Store, string) error{"claim": claimAll, "take": takeAll, "plan": planTwice}
 
 const (
 	processes  = 4
@@ -32,22 +38,32 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	if err := claimAll(path); err != nil {
+	if err := work(path, jobs[os.Getenv(jobEnv)]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// claimAll waits until its input is closed, claims every command in several
-// goroutines and prints those that it may send. It then waits to be killed.
-func claimAll(path string) error {
+// work waits until its input is closed, does a job on the ledger and prints
+// "done". It then waits to be killed.
+func work(path string, job func(*sqlite.Store, string) error) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	s, err := sqlite.Open(path, nil)
+	s, err := sqlite.Open(path, &sqlite.Options{BusyTimeout: patience})
 	if err != nil {
 		return err
 	}
+	if err := job(s, path); err != nil {
+		return err
+	}
+	fmt.Println("done")
+	select {}
+}
+
+// claimAll claims every command in several goroutines and prints those that it may
+// send.
+func claimAll(s *sqlite.Store, _ string) error {
 	errs := make(chan error, goroutines)
 	for g := range goroutines {
 		go func() { errs <- claimInOrder(s, fmt.Sprintf("%d/%d", os.Getpid(), g), g*commands/goroutines) }()
@@ -57,8 +73,7 @@ func claimAll(path string) error {
 			return err
 		}
 	}
-	fmt.Println("done")
-	select {}
+	return nil
 }
 
 func claimInOrder(s *sqlite.Store, holder string, first int) error {
@@ -93,14 +108,14 @@ type child struct {
 	out   *bufio.Scanner
 }
 
-func startChild(t *testing.T, path string) child {
+func startChild(t *testing.T, path, job string) child {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), childEnv+"="+path)
+	cmd.Env = append(os.Environ(), childEnv+"="+path, jobEnv+"="+job)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -116,13 +131,26 @@ func startChild(t *testing.T, path string) child {
 	return child{cmd, in, bufio.NewScanner(out)}
 }
 
+// finish returns what the process prints until it is done, and kills it with the
+// ledger still open.
+func (c child) finish(t *testing.T) (lines []string) {
+	for c.out.Scan() && c.out.Text() != "done" {
+		lines = append(lines, c.out.Text())
+	}
+	if err := c.cmd.Process.Kill(); err != nil { // SIGKILL.
+		t.Error(err)
+	}
+	_ = c.cmd.Wait() // It was killed.
+	return lines
+}
+
 // R10: several processes that open one new file at once and claim the same
 // commands make one Send of each. R20: what they hold outlives their death.
 func TestProcessesShareOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	children := make([]child, processes)
 	for i := range children {
-		children[i] = startChild(t, path)
+		children[i] = startChild(t, path, "claim")
 	}
 	for _, c := range children {
 		if err := c.start.Close(); err != nil {
@@ -134,15 +162,11 @@ func TestProcessesShareOneFile(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, c := range children {
 		wg.Go(func() {
-			for c.out.Scan() && c.out.Text() != "done" {
+			for _, line := range c.finish(t) {
 				mu.Lock()
-				sent[strings.TrimPrefix(c.out.Text(), "send ")]++
+				sent[strings.TrimPrefix(line, "send ")]++
 				mu.Unlock()
 			}
-			if err := c.cmd.Process.Kill(); err != nil { // SIGKILL, the ledger still open.
-				t.Error(err)
-			}
-			_ = c.cmd.Wait() // It was killed.
 		})
 	}
 	wg.Wait()

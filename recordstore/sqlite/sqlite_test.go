@@ -11,6 +11,10 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore/sqlite"
 )
 
+// patience is how long the tests' racing writers wait for each other: SQLite keeps
+// no queue, and the machine may be busy.
+const patience = time.Minute
+
 // harness opens ledgers in files.
 type harness struct {
 	path string
@@ -23,7 +27,7 @@ func (h *harness) Open(t testing.TB, now func() time.Time) recordstore.Store {
 }
 
 func (h *harness) Reopen(t testing.TB) recordstore.Store {
-	return open(t, h.path, &sqlite.Options{Now: h.now})
+	return open(t, h.path, &sqlite.Options{Now: h.now, BusyTimeout: patience})
 }
 
 func (h *harness) Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Record) {
@@ -36,7 +40,7 @@ func (h *harness) Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Re
 // tables: with its own handle on the file.
 func (h *harness) Begin(t testing.TB, s recordstore.Store) (p recordstore.Planner, commit, rollback func() error) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+h.path+"?_txlock=immediate&_pragma=busy_timeout(2000)")
+	db, err := sql.Open("sqlite", "file:"+h.path+"?_txlock=immediate&_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}

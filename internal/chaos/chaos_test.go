@@ -1,0 +1,206 @@
+package chaos
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
+	"github.com/seed-6b5e302b/samekey/internal/pgtest"
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+func TestMain(m *testing.M) {
+	if Worker() {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// newPlace is a place for a ledger of a kind, which goes when the test ends.
+func newPlace(t *testing.T, store string) place {
+	if store == "sqlite" {
+		return place{SQLite: filepath.Join(t.TempDir(), "ledger.db")}
+	}
+	return place{Postgres: pgtest.DSN(t)}
+}
+
+// scene is a ledger, both fakes, and the clients of a process that is not killed.
+type scene struct {
+	t         *testing.T
+	place     place
+	ledger    *ledger
+	providers providers
+	clients   map[string]*outbound.Client
+	jobs      []job
+}
+
+func newScene(t *testing.T, store string, kinds ...kind) *scene {
+	t.Helper()
+	s := &scene{t: t, place: newPlace(t, store), clients: map[string]*outbound.Client{}}
+	var err error
+	if s.ledger, err = open(t.Context(), s.place, true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.ledger.close)
+	if s.providers, err = newProviders(1); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.providers.close)
+	for name, p := range s.providers {
+		if s.clients[name], err = newClient(adapterOf(name, p.server.URL, p.server.Transport()), s.ledger.store); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, k := range kinds {
+		j, err := s.providers.job(k, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.jobs = append(s.jobs, j)
+	}
+	return s
+}
+
+// inject arms one fault for each job's operation.
+func (s *scene) inject(f fakeprovider.Fault) {
+	s.t.Helper()
+	for _, j := range s.jobs {
+		f.Operation = operations[j.Kind]
+		if err := s.providers[j.Kind.provider()].fake.Inject(f); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// start starts a worker, which is killed when the test ends at the latest.
+func (s *scene) start(w work, stop step) *child {
+	s.t.Helper()
+	o := order{Ledger: s.place, URLs: map[string]string{}, Work: w, StopAt: stop, Jobs: s.jobs}
+	for name, p := range s.providers {
+		o.URLs[name] = p.server.URL
+	}
+	c, err := program{}.start(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.kill)
+	return c
+}
+
+// reconcile runs a reconciler in this process until the test ends.
+func (s *scene) reconcile() {
+	s.t.Helper()
+	r, err := outbound.NewReconciler(quick(), s.clients["stripe"], s.clients["paypal"])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	s.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.t.Errorf("the reconciler ended with %v", err)
+		}
+	})
+}
+
+// awaitResolved waits until no record is in the air.
+func (s *scene) awaitResolved() {
+	s.t.Helper()
+	var open []found
+	s.poll("records are left behind", func() (err error) {
+		if open, err = s.ledger.waiting(s.t.Context(), unresolved...); err == nil && len(open) > 0 {
+			err = errors.New("records are in the air")
+		}
+		return err
+	})
+}
+
+// poll asks until there is no error, for 30 seconds at most: processes die, and
+// leases end, in their own time.
+func (s *scene) poll(what string, ask func() error) {
+	s.t.Helper()
+	over := time.Now().Add(30 * time.Second)
+	for {
+		err := ask()
+		if err == nil {
+			return
+		}
+		if time.Now().After(over) {
+			list, _ := s.ledger.waiting(s.t.Context(), unresolved...)
+			s.t.Fatalf("%s: %v; in the air: %v", what, err, list)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// wantEffects compares with the fakes' own count.
+func (s *scene) wantEffects(want int) {
+	s.t.Helper()
+	for _, j := range s.jobs {
+		if n, err := s.providers.effects(j, s.clients[j.Kind.provider()]); err != nil || n != want {
+			s.t.Errorf("%s has %d effects (%v), want %d", j.ID, n, err, want)
+		}
+	}
+}
+
+// redeliver calls every command once more, as its job queue does, and holds the
+// labels to what the fakes saw.
+func (s *scene) redeliver() {
+	s.t.Helper()
+	for _, j := range s.jobs {
+		name := j.Kind.provider()
+		call := j.call()
+		call.Wait = 10 * time.Second
+		reply, err := s.clients[name].Do(s.t.Context(), call)
+		if err != nil {
+			s.t.Errorf("%s, delivered again: %v", j.ID, err)
+			continue
+		}
+		if err := s.providers[name].witness().truthful(j, s.clients[name], reply); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+// exec changes the ledger behind the store's back.
+func (s *scene) exec(postgres, sqlite string) {
+	s.t.Helper()
+	if s.place.SQLite == "" {
+		conn, err := pgx.Connect(s.t.Context(), s.place.Postgres)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer conn.Close(s.t.Context())
+		if _, err := conn.Exec(s.t.Context(), postgres); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	db, err := sql.Open("sqlite", s.place.SQLite+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(s.t.Context(), sqlite); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wantNothingLeft is the end of every test: each record has an end.
+func (s *scene) wantNothingLeft() {
+	s.t.Helper()
+	left, err := s.ledger.waiting(s.t.Context(), append([]recordstore.State{recordstore.ManualReview, recordstore.NotExecuted}, unresolved...)...)
+	if err != nil || len(left) > 0 {
+		s.t.Errorf("left behind: %v, %v", left, err)
+	}
+}
