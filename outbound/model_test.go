@@ -44,7 +44,7 @@ const (
 )
 
 func goodRules(failures replaysemantics.Failures) rules {
-	return rules{failures: failures, lease: 2, attempt: 1, window: 5, margin: 3, horizon: 2}
+	return rules{failures: failures, lease: 2, attempt: 1, window: 6, margin: 3, horizon: 2}
 }
 
 // world is one state of the model.
