@@ -125,8 +125,7 @@ func (m *model) settleActor(w *world, i int) {
 		a.phase = ready // it cannot send any more, and what it finds a webhook tells as well
 	}
 	if a.phase == ready || a.phase == sending && a.learned[0] != nothing && !m.mayWrite(*a) {
-		if stale && !m.sleeps && // the process is taken for dead
-			a.window == 0 && m.judge(*a).state == recordstore.Refused && a.found == 0 {
+		if stale && !m.lateRefusals && m.judge(*a).state == recordstore.Refused && a.found == 0 {
 			*a = actor{wire: -1}
 			return
 		}
@@ -435,7 +434,7 @@ func (m *model) await(w world, i int, then func(string, world, string)) {
 	}
 	awake := w.actors[i].call > 0 || w.ledger.holder == int8(i)
 	m.arrive(w, func(w world, l answer8) {
-		if awake || m.sleeps {
+		if awake || m.lateAnswers {
 			learn("the delivery arrives and is answered", w, l)
 		}
 		learn("the delivery arrives and its answer is lost", w, lost)
@@ -446,7 +445,7 @@ func (m *model) await(w world, i int, then func(string, world, string)) {
 	w.astray[1] = left
 	learn("the delivery goes astray", w, lost)
 	m.arrive(w, func(w world, l answer8) {
-		if l = twiceOf(l); l != nothing && (awake || m.sleeps) {
+		if l = twiceOf(l); l != nothing && (awake || m.lateAnswers) {
 			learn("net/http sends twice, one delivery goes astray and the other is answered", w, l)
 		}
 	})

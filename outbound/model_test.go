@@ -26,7 +26,9 @@ type rules struct {
 	margin   int8 // Taken off the window.
 	horizon  int8 // How long after the lease's end a delivery may not arrive any more.
 	bad      mutation
-	sleeps   bool // A process may sleep past its lease before it reads an answer, and past the window before it hands one in.
+
+	lateAnswers  bool // An answer may be read after the lease was taken over.
+	lateRefusals bool // A refusal may be handed in after the lease was taken over.
 }
 
 // mutation is a known-bad variant of the table.
@@ -44,7 +46,7 @@ const (
 )
 
 func goodRules(failures replaysemantics.Failures) rules {
-	return rules{failures: failures, lease: 2, attempt: 1, window: 6, margin: 3, horizon: 2}
+	return rules{failures: failures, lease: 2, attempt: 1, window: 5, margin: 2, horizon: 1}
 }
 
 // world is one state of the model.

@@ -148,7 +148,7 @@ func (d *bulkDialect) Execute(tx *fakeprovider.Tx, c *fakeprovider.Call) fakepro
 	}
 	d.groups[b.Group] = append(d.groups[b.Group], b.Mark)
 	tx.Effect(b.Mark)
-	return fakeprovider.Answer{Status: http.StatusOK, Body: []byte("{}"), Keep: true}
+	return fakeprovider.Answer{Status: http.StatusOK, Body: []byte(`{"note":"` + b.Note + `"}`), Keep: true}
 }
 
 func (d *bulkDialect) Replay(_ *fakeprovider.Tx, _ *fakeprovider.Call, saved fakeprovider.Saved) fakeprovider.Answer {

@@ -123,7 +123,7 @@ func judgeFailure(x *httpadapter.Exchange) outbound.Verdict {
 	}
 	issue := f.issue()
 	look := alreadyDone(issue) || x.Operation.Name == payoutCreate.Name && f.duplicatePayout()
-	v := outbound.Verdict{ProviderCode: issue, RequestID: f.DebugID}
+	v := outbound.Verdict{ProviderCode: nameForm.FindString(issue), RequestID: f.DebugID}
 	switch {
 	case look:
 		v.Look = true
@@ -173,6 +173,10 @@ func (f *failure) issue() string {
 
 // issueForm is what an issue looks like, where it is no sentence.
 var issueForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,127}$`)
+
+// nameForm is what a name or an issue looks like that may be logged and stored in
+// clear: a word, no text that may repeat the request.
+var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{1,127}$`)
 
 // duplicatePayout reports whether the batch id is refused because an earlier
 // send was accepted. The issue is a sentence there, and the field the signal.

@@ -3,6 +3,7 @@ package stripe
 import (
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,10 +72,17 @@ func (e *apiError) name() string {
 	return e.Type
 }
 
+// codeForm is what a code of Stripe's looks like. Codes are logged and stored in
+// clear, so that text which may repeat the request is none.
+var codeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
 // Judge says what one answer teaches, taken alone.
 func (c codec) Judge(x *httpadapter.Exchange) outbound.Verdict {
 	v := judge(x)
 	v.RequestID = x.Header.Get(headerRequestID)
+	if !codeForm.MatchString(v.ProviderCode) {
+		v.ProviderCode = ""
+	}
 	if v.Effect == outbound.EffectUnknown && !x.Operation.HasKey() {
 		v.Again = false // without a key a resend is a second request
 	}

@@ -284,10 +284,12 @@ func (l *ledger) comparePlan(tx transaction, about string, c recordstore.Claim, 
 }
 
 func planGrid(l *ledger) {
-	all := meetings()
-	recs := make([]recordstore.Record, len(all))
-	for i, m := range all {
-		recs[i] = m.rec
+	var all []meeting // One in seven: Plan asks Take, whose every combination another case has asked.
+	var recs []recordstore.Record
+	for i, m := range meetings() {
+		if i%7 == 0 {
+			all, recs = append(all, m), append(recs, m.rec)
+		}
 	}
 	l.seed(recs...)
 	tx := l.begin()

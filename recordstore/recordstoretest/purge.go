@@ -232,7 +232,7 @@ func purgeTrail(l *ledger) {
 }
 
 func purgeRace(l *ledger) {
-	const records = 60
+	const records = 30
 	stores := l.handles()
 	for n := range records {
 		l.seed(outlived(n, 450, []recordstore.State{recordstore.Succeeded, recordstore.NotExecuted}[n%2]))
@@ -284,17 +284,18 @@ func ages() []recordstore.Record {
 			rec.ID.Day = []int32{0, today(start) - 500, today(start) - 2, today(start) - 1, today(start)}[pick[0]]
 			rec.ReplayUntil = start.Add(time.Duration(pick[1]) * time.Microsecond)
 			rec.EvidenceUntil = []time.Time{start, start.Add(time.Microsecond), {}}[pick[2]]
-			if pick[3]&1 == 0 || state.Final() {
+			bodies := []int{0, 1, 2, 4, 7}[pick[3]]
+			if bodies&1 == 0 || state.Final() {
 				rec.Request = nil
 			}
-			if pick[3]&2 == 0 {
+			if bodies&2 == 0 {
 				rec.ResponseHeader = nil
 			}
-			if pick[3]&4 == 0 {
+			if bodies&4 == 0 {
 				rec.ResponseBody = nil
 			}
 			recs = append(recs, rec)
-		}, 5, 2, 3, 8)
+		}, 5, 2, 3, 5)
 	}
 	return recs
 }

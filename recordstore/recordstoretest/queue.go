@@ -242,7 +242,7 @@ func dueAll(l *ledger) {
 }
 
 func dueOneTaker(l *ledger) {
-	const records = 200
+	const records = 60
 	l.waiting(0, records/2, "tenant-7", time.Hour)
 	l.waiting(records/2, records/2, "tenant-8", time.Minute)
 	stores := l.handles()

@@ -164,7 +164,7 @@ func backlogGrid(l *ledger) {
 }
 
 func backlogPercentile(l *ledger) {
-	for n, p95 := range map[int]time.Duration{1: 1, 19: 19, 20: 19, 21: 20, 100: 95} {
+	for n, hours := range map[int]int{1: 1, 19: 19, 20: 19, 21: 20, 100: 95} {
 		recs := make([]recordstore.Record, n)
 		for i := range recs {
 			recs[i] = found(newClaim(1000*n + i))
@@ -173,7 +173,7 @@ func backlogPercentile(l *ledger) {
 			recs[i].ClaimedAt = start.Add(-time.Duration((i*11)%n+1) * time.Hour) // Each age once, in no order.
 		}
 		l.seed(recs...)
-		l.backlog(recs[0].Provider, recordstore.Backlog{Uncertain: n, UncertainP95: p95 * time.Hour})
+		l.backlog(recs[0].Provider, recordstore.Backlog{Uncertain: n, UncertainP95: time.Duration(hours) * time.Hour})
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Store) readTrail(ctx context.Context, id recordstore.ID) (trail []recor
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Rows.Err has told what went wrong.
 	for rows.Next() {
 		var e recordstore.Entry
 		if err := rows.Scan(&e.Version, timestamp{&e.At}, &e.Kind, &e.From, &e.To, &e.Actor, &e.Text); err != nil {

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +135,52 @@ func TestReadOnly(t *testing.T) {
 	}
 	_, err := s.Claim(t.Context(), secretive())
 	refused(t, err, sqlite3.SQLITE_READONLY)
+}
+
+// What a ledger that cannot be written says of the reconciler's and people's calls.
+func TestReadOnlyQueueAndDesk(t *testing.T) {
+	s := openTemp(t)
+	c := secretive()
+	if err := s.Seed(t.Context(), recordstore.Record{ID: c.ID, State: recordstore.Sending, Fingerprint: []byte{1}, Holder: secret, Version: 1, ClaimedAt: time.Unix(1, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.writer.ExecContext(t.Context(), `PRAGMA query_only = 1`); err != nil {
+		t.Fatal(err)
+	}
+	e := recordstore.Entry{Kind: "erase", Actor: secret, Text: secret}
+	_, eraseErr := s.Erase(t.Context(), c.ID, e)
+	_, _, takeErr := s.TakeDue(t.Context(), recordstore.DueQuery{Provider: secret, Mode: secret, Holder: secret, Lease: 1, Limit: 1})
+	_, sweepErr := s.FindCrashed(t.Context(), true, 1)
+	_, wakeErr := s.Wake(t.Context(), c.ID, secret)
+	_, purgeErr := s.Purge(t.Context(), 1)
+	for _, err := range []error{eraseErr, takeErr, sweepErr, wakeErr, purgeErr} {
+		refused(t, err, sqlite3.SQLITE_READONLY)
+	}
+	if b, err := s.Backlog(t.Context(), secret); err != nil || b.Due != 0 {
+		t.Errorf("Backlog only reads: %+v, %v", b, err)
+	}
+	if trail, err := s.Trail(t.Context(), c.ID); err != nil || len(trail) != 0 {
+		t.Errorf("%d entries of steps that were not taken (%v)", len(trail), err)
+	}
+}
+
+// A plan on a handle of another file says so, and shows no values.
+func TestPlanInAnotherFile(t *testing.T) {
+	s := openTemp(t)
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "orders.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := s.Tx(tx).Plan(t.Context(), secretive()); err == nil || !strings.Contains(err.Error(), "samekey_records") ||
+		strings.Contains(err.Error(), "4242") {
+		t.Errorf("error is %v, want one that names the missing table", err)
+	}
 }
 
 func TestClosed(t *testing.T) {

@@ -119,7 +119,7 @@ func (s *Store) outlived(ctx context.Context, at time.Time, n int) (ids []int64,
 	if err != nil {
 		return nil, nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Rows.Err has told what went wrong.
 	days = map[string]int32{}
 	for rows.Next() {
 		var id int64

@@ -141,7 +141,7 @@ func records(rows *sql.Rows, err error) (recs []recordstore.Record, _ error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Rows.Err has told what went wrong.
 	for rows.Next() {
 		var rec recordstore.Record
 		if err := rows.Scan(row(&rec)...); err != nil {

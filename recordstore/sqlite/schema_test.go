@@ -50,6 +50,9 @@ func TestColumnsAreThoseOfTheTable(t *testing.T) {
 		}
 		inTable = append(inTable, name)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	named := strings.FieldsFunc(columns, func(r rune) bool { return strings.ContainsRune(", \n\t", r) })
 	if !slices.Equal(slices.Sorted(slices.Values(inTable)), slices.Sorted(slices.Values(named))) {
 		t.Errorf("the table has %v, statements name %v", inTable, named)

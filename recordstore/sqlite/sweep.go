@@ -62,7 +62,7 @@ func (s *Store) senders(ctx context.Context, from, newest int64, at time.Time, l
 	if err != nil {
 		return seen, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Rows.Err has told what went wrong.
 	for rows.Next() {
 		var id, claimed int64
 		var dead bool
