@@ -35,8 +35,9 @@ type core struct {
 	waits   waits
 
 	attached atomic.Bool
-	work     sync.WaitGroup // calls, background settles and waits
-	closing  chan struct{}  // closed by Close
+	restored atomic.Pointer[time.Time] // when the ledger was restored from a backup; nil or zero: never
+	work     sync.WaitGroup            // calls, background settles and waits
+	closing  chan struct{}             // closed by Close
 	closeMu  sync.Mutex
 	cut      context.Context // ends when Close gives up on background work
 	cutOff   context.CancelFunc
@@ -212,6 +213,13 @@ func (c *core) attach(ctx context.Context) *Error {
 	err := c.ledger.Attach(ctx, recordstore.Pins{Derivation: keyderive.Version, Secret: c.opts.Secret.Fingerprint()})
 	switch {
 	case err == nil:
+		if r, able := c.ledger.(recordstore.Restorer); able {
+			t, err := r.Restored(ctx)
+			if err != nil {
+				return &Error{Code: ErrStore, Err: err}
+			}
+			c.restored.Store(&t)
+		}
 		c.attached.Store(true)
 		return nil
 	case errors.Is(err, recordstore.ErrPinned):

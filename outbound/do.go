@@ -49,6 +49,7 @@ func (c *Client) counted(ctx context.Context, call Call, seen *observation) (*Re
 		return nil, err
 	}
 	until := time.Now().Add(c.patience(call))
+	o.claim.LostBefore = c.lostBefore(o.claim.ID)
 	for {
 		claimed, err := c.claim(ctx, o)
 		if err != nil {

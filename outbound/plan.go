@@ -48,6 +48,9 @@ func (c *Client) plan(ctx context.Context, tx recordstore.Planner, call Call) *E
 	if err := c.attach(ctx); err != nil {
 		return err
 	}
+	if !c.lostBefore(o.claim.ID).IsZero() {
+		return &Error{Code: ErrInvalid, Err: errors.New("the command is older than the ledger's restore from a backup: call Do, which looks it up before it sends")}
+	}
 	claimed, failed := tx.Plan(ctx, o.claim)
 	if failed != nil {
 		return &Error{Code: ErrStore, Err: failed}

@@ -98,6 +98,16 @@ func (c *Client) freeze(o *order) (err error) {
 	return err
 }
 
+// lostBefore is when the ledger was restored from a backup, if a record of this
+// command may have been lost by it: the command is as old, or has no day.
+func (c *core) lostBefore(id recordstore.ID) time.Time {
+	t := c.restored.Load()
+	if t == nil || t.IsZero() || id.Day > int32(t.Unix()/int64(day/time.Second)) {
+		return time.Time{}
+	}
+	return *t
+}
+
 // idOf is the identity of a command's record, in c's account.
 func (c *Client) idOf(cmd Command, operation string) (recordstore.ID, error) {
 	key, err := c.derive(cmd, operation, "")

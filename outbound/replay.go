@@ -164,11 +164,24 @@ func (c *Client) ask(ctx context.Context, o *order, rec recordstore.Record, m Me
 	return c.finder.Find(ctx, c.question(o, rec, m, j))
 }
 
+// firstSent is when the first request of a record may have been written. A record
+// that was made after its requests, since an earlier one was lost in a restore,
+// knows only its command's day, or nothing.
+func firstSent(rec recordstore.Record) time.Time {
+	switch {
+	case rec.SentUntil.IsZero() || !rec.SentUntil.Before(rec.CreatedAt):
+		return rec.CreatedAt
+	case rec.ID.Day == 0:
+		return time.Time{}
+	}
+	return time.Unix(int64(rec.ID.Day)*int64(day/time.Second), 0).UTC()
+}
+
 // question is the order to look one record's effect up.
 func (c *Client) question(o *order, rec recordstore.Record, m Message, j judged) *Lookup {
 	return &Lookup{
 		Operation: o.row.Operation, Account: o.Account, Message: m, Key: o.key, Mark: o.key.Mark(),
 		ExternalRef: rec.ExternalRef, Answer: j.Answer, Code: j.ProviderCode, Credentials: o.Credentials,
-		FirstSentAt: rec.CreatedAt, SentUntil: rec.SentUntil, Horizon: c.horizon(o), MaxBody: c.opts.MaxBody,
+		FirstSentAt: firstSent(rec), SentUntil: rec.SentUntil, Horizon: c.horizon(o), MaxBody: c.opts.MaxBody,
 	}
 }

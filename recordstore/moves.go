@@ -87,7 +87,7 @@ func Held(rec Record, now time.Time) Decision {
 	if rec.Noted != "" {
 		return Lookup
 	}
-	if rec.TakenFrom == "" {
+	if rec.TakenFrom == "" && !rec.LookOnly {
 		return Send
 	}
 	if rec.Derivation == Foreign {
@@ -109,6 +109,11 @@ func takeNew(c Claim, frontier int32, now time.Time) (Record, Decision) {
 		rec.State, rec.Holder, rec.Fence = Sending, c.Holder, 1
 		rec.ClaimedAt, rec.LeaseEndsAt, rec.SentUntil = now, now.Add(c.Lease), now.Add(c.Lease)
 		rec.WindowEndsAt = after(now, c.Window)
+		if !c.LostBefore.IsZero() { // an earlier record, and what was sent under it, may be lost
+			rec.Doubt, rec.LookOnly = true, true
+			rec.SentUntil, rec.WindowEndsAt = c.LostBefore, time.Time{}
+		}
+		d = Held(rec, now)
 	}
 	return rec, d
 }

@@ -123,6 +123,17 @@ type Purged struct {
 	Records int // Records that were deleted or shrank to a tombstone.
 }
 
+// Restorer is an optional ability of a Store: it remembers that the ledger was
+// restored from a backup, so that records may be lost.
+type Restorer interface {
+	// MarkRestored notes that records written before t may be lost; the zero time
+	// lifts it.
+	MarkRestored(ctx context.Context, t time.Time) error
+
+	// Restored returns what was noted, or the zero time.
+	Restored(ctx context.Context) (time.Time, error)
+}
+
 // Planner writes a planned record inside a transaction of the caller. Stores
 // make one of a transaction: postgres.Store.Tx, sqlite.Store.Tx.
 type Planner interface {

@@ -106,6 +106,7 @@ type Claim struct {
 	Lease        time.Duration
 	Window       time.Duration // From now, the margin taken off; 0: none.
 	NotAfter     time.Time     // Zero: none.
+	LostBefore   time.Time     // Records written before may be lost, so that a new one begins in doubt; zero: none were.
 	Replay       time.Duration // Retention of a new record.
 	Evidence     time.Duration
 }

@@ -33,8 +33,9 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Store is a ledger in PostgreSQL. It implements recordstore.Store and
-// all of its optional abilities, the Planner by Tx and SQLTx, and is safe for concurrent use by many goroutines, processes and machines.
+// Store is a ledger in PostgreSQL. It implements recordstore.Store and all of its
+// optional abilities, a Planner by Tx and SQLTx. It is safe for concurrent use by
+// many goroutines, processes and machines.
 //
 // A step whose connection broke is asked once more on a new connection: all
 // steps are repeatable, and the pool may hold more connections that broke.

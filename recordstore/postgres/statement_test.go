@@ -211,7 +211,9 @@ func TestSuiteInOtherQueryModes(t *testing.T) {
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
-			recordstoretest.Run(t, &harness{mode: mode, plain: true})
+			h := newHarness(t, mode)
+			h.plain = true
+			recordstoretest.Run(t, h)
 		})
 	}
 }

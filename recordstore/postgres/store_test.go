@@ -16,20 +16,22 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore/recordstoretest"
 )
 
-// harness opens ledgers for the conformance suite.
+// harness opens ledgers for the conformance suite, each in a schema of its own.
 type harness struct {
-	mode  pgx.QueryExecMode // Defaults to pgx's own.
-	plain bool              // Plan in transactions of database/sql.
-	pool  *pgxpool.Pool     // Of the ledger opened last.
+	mode  pgx.QueryExecMode
+	plain bool // Plan in transactions of database/sql.
+	pool  *pgxpool.Pool
 	opts  *postgres.Options
 }
 
+func newHarness(t testing.TB, mode pgx.QueryExecMode) *harness {
+	pool := configured(t, pgtest.Pool(t), func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
+	return &harness{mode: mode, pool: pool}
+}
+
 func (h *harness) Open(t testing.TB, now func() time.Time) recordstore.Store {
-	h.pool, h.opts = pgtest.Pool(t), &postgres.Options{Now: now}
+	h.opts = &postgres.Options{Schema: rand.Text(), Now: now}
 	migrate(t, h.pool, h.opts)
-	if h.mode != 0 {
-		h.pool = configured(t, h.pool, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = h.mode })
-	}
 	return postgres.New(h.pool, h.opts)
 }
 
@@ -65,7 +67,7 @@ func (h *harness) Begin(t testing.TB, s recordstore.Store) (p recordstore.Planne
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	recordstoretest.Run(t, &harness{})
+	recordstoretest.Run(t, newHarness(t, pgx.QueryExecModeCacheStatement))
 }
 
 func migrate(t testing.TB, pool *pgxpool.Pool, opts *postgres.Options) {
