@@ -4,9 +4,12 @@ GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT         := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
 FUZZTIME              ?= 30s
 BENCHTIME             ?= 1s
+DURATION              ?= 30s
+STORE                 ?= postgres
+SEED                  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench fuzz
+.PHONY: help demo test lint bench fuzz chaos
 
 help: ## Show this list.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 8
@@ -33,3 +36,8 @@ bench: ## Run the root module's benchmarks, on a PostgreSQL of their own.
 
 fuzz: ## Run each fuzz target for FUZZTIME (30s).
 	@scripts/fuzz.sh $(FUZZTIME)
+
+chaos: ## Kill workers at random for DURATION (30s) on STORE (postgres, sqlite); SEED repeats a run.
+	@if [ -d internal/simulation/run ]; then go run ./internal/simulation/run $(if $(SEED),-seed $(SEED)) -for 1m; fi
+	@go build -o bin/chaos ./internal/chaos/run
+	@bin/chaos -duration $(DURATION) -store $(STORE) $(if $(SEED),-seed $(SEED))

@@ -49,7 +49,7 @@ func (k Key) Day() int32 {
 		return 0
 	}
 	var b [2]byte
-	hex.Decode(b[:], []byte(k.Raw()[:4])) // hex by construction
+	_, _ = hex.Decode(b[:], []byte(k.Raw()[:4])) // hex by construction
 	return int32(binary.BigEndian.Uint16(b[:]))
 }
 

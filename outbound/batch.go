@@ -24,7 +24,7 @@ func (w *worker) parts(group []due) [][]due {
 func (w *worker) askAll(ctx context.Context, group []due, now time.Time) (all Swept) {
 	findings, errs := w.findings(ctx, group)
 	for i, d := range group {
-		all.add(w.guarded(ctx, d, now, func() Swept { return w.follow(ctx, d, now, findings[i], errs[i]) }))
+		all.add(w.guarded(ctx, d, func() Swept { return w.follow(ctx, d, now, findings[i], errs[i]) }))
 	}
 	return all
 }

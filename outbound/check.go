@@ -84,7 +84,7 @@ func (w *worker) mayResend(d due, now time.Time) bool {
 // resend sends the frozen bytes with the same key. The record's SentUntil moves
 // first: a crash from here on is a possible delivery.
 func (w *worker) resend(ctx context.Context, d due, now time.Time) Swept {
-	return w.guarded(ctx, d, now, func() Swept {
+	return w.guarded(ctx, d, func() Swept {
 		if err := w.beforeSend(ctx, d); err != nil {
 			return w.postpone(ctx, d, now, "not resent: "+err.Error())
 		}
@@ -238,7 +238,7 @@ func (w *worker) settleAs(ctx context.Context, d due, j judged, dueIn time.Durat
 	if o == nil { // this build cannot read the record
 		o = &order{Call: callOf(d.rec), claimed: time.Now(), begun: time.Now()}
 	}
-	_, j.ProviderCode = readCode(d.rec.ErrorCode)
+	j.ProviderCode = providerCode(d.rec.ErrorCode)
 	o.check = &check{kind: "lookup", text: cleanText(why), dueIn: dueIn}
 	w.settle(ctx, o, d.rec, j)
 }
@@ -259,7 +259,7 @@ func (w *worker) nextCheck(d due, now time.Time) time.Duration {
 
 // guarded turns a panic into a review: a record that kills its reconciler must
 // not do so for ever.
-func (w *worker) guarded(ctx context.Context, d due, now time.Time, f func() Swept) (s Swept) {
+func (w *worker) guarded(ctx context.Context, d due, f func() Swept) (s Swept) {
 	var failed error
 	defer func() {
 		if failed != nil {

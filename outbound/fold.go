@@ -169,7 +169,7 @@ func clean(s string, most int) string {
 	return s
 }
 
-// errorCode is how an outcome's code is stored, and readCode reads it back.
+// errorCode is how an outcome's code is stored, and providerCode reads the provider's back.
 func errorCode(code Code, provider string) string {
 	if provider == "" {
 		return string(code)
@@ -177,7 +177,7 @@ func errorCode(code Code, provider string) string {
 	return string(code) + ":" + provider
 }
 
-func readCode(stored string) (code Code, provider string) {
-	c, provider, _ := strings.Cut(stored, ":")
-	return Code(c), provider
+func providerCode(stored string) string {
+	_, provider, _ := strings.Cut(stored, ":")
+	return provider
 }

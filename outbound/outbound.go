@@ -25,11 +25,12 @@ import (
 	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
-// What callers compare with, so that they import this package only.
-type (
-	Label    = replaysemantics.Label
-	Evidence = replaysemantics.Evidence
-)
+// Label says what an answer is. It stands here so that callers import this
+// package only.
+type Label = replaysemantics.Label
+
+// Evidence is what a Label rests on.
+type Evidence = replaysemantics.Evidence
 
 // The labels of answers.
 const (

@@ -119,9 +119,9 @@ func (c *Client) atDesk(ctx context.Context, cmd Command, operation, reason, ope
 	case !able:
 		e.Err = errors.New("this ledger keeps no verdicts: it is no recordstore.Desk")
 	case !oneLine(reason, 500):
-		e.Err = errors.New("Reason needs 1 to 500 bytes on one line: say what was seen, and where")
+		e.Err = errors.New("the Reason needs 1 to 500 bytes on one line: say what was seen, and where")
 	case !oneLine(operator, 100):
-		e.Err = errors.New("Operator needs 1 to 100 bytes on one line: the name of who decides")
+		e.Err = errors.New("the Operator needs 1 to 100 bytes on one line: the name of who decides")
 	case c.rows[operation].Name == "":
 		e.Err = fmt.Errorf("no operation %q in the table of provider %s", cleanText(operation), c.profile.Provider)
 	}

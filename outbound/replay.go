@@ -33,7 +33,7 @@ func (c *Client) ended(rec recordstore.Record, reply *Reply) (*Reply, *Error) {
 	if rec.State == recordstore.Succeeded {
 		return reply, nil
 	}
-	_, provider := readCode(rec.ErrorCode)
+	provider := providerCode(rec.ErrorCode)
 	return nil, &Error{
 		Code: ErrRefused, Effect: EffectNone, ProviderCode: provider,
 		RequestID: rec.RequestID, Answer: reply,

@@ -25,13 +25,13 @@ func (d *demo) stripeScenes(ctx context.Context) error {
 		return err
 	}
 	plain := refund("refund-1", charge, 1000)
-	d.call(ctx, s, "an ordinary refund", plain)
+	d.show(ctx, s, "an ordinary refund", plain)
 	if err := d.lostAnswer(ctx, s, refund("refund-2", charge, 1000)); err != nil {
 		return err
 	}
-	d.call(ctx, s, "asked once more: the ledger answers", plain)
-	d.call(ctx, s, "the same command with another amount", refund("refund-1", charge, 2000))
-	d.call(ctx, s, "a card is declined", stripe.PaymentIntentCreate(outbound.Command{ID: "payment-1"}, url.Values{
+	d.show(ctx, s, "asked once more: the ledger answers", plain)
+	d.show(ctx, s, "the same command with another amount", refund("refund-1", charge, 2000))
+	d.show(ctx, s, "a card is declined", stripe.PaymentIntentCreate(outbound.Command{ID: "payment-1"}, url.Values{
 		"amount": {"5000"}, "currency": {"eur"}, "confirm": {"true"}, "payment_method": {"pm_card_chargeDeclined"},
 	}))
 	if err := d.race(ctx, s, refund("refund-3", charge, 1000)); err != nil {
@@ -40,7 +40,7 @@ func (d *demo) stripeScenes(ctx context.Context) error {
 	if err := d.killed(ctx, s, refund("refund-4", charge, 1000), charge); err != nil {
 		return err
 	}
-	d.call(ctx, s, "a customer is created", stripe.CustomerCreate(outbound.Command{ID: "customer-1"}, url.Values{"description": {"demo"}}))
+	d.show(ctx, s, "a customer is created", stripe.CustomerCreate(outbound.Command{ID: "customer-1"}, url.Values{"description": {"demo"}}))
 	return nil
 }
 
@@ -63,13 +63,13 @@ func (d *demo) paypalScenes(ctx context.Context) error {
 	if err := d.lostAnswer(ctx, s, capture("capture-2", orders[1])); err != nil {
 		return err
 	}
-	d.call(ctx, s, "asked once more: the ledger answers", capture("capture-1", orders[0]))
+	d.show(ctx, s, "asked once more: the ledger answers", capture("capture-1", orders[0]))
 	refund := func(value string) outbound.Call {
 		return paypal.CaptureRefund(outbound.Command{ID: "refund-1"}, reply.ExternalRef,
 			paypal.RefundRequest{Amount: paypal.Money{Currency: "EUR", Value: value}})
 	}
-	d.call(ctx, s, "a partial refund", refund("2.50"))
-	d.call(ctx, s, "the same command with another amount", refund("5.00"))
+	d.show(ctx, s, "a partial refund", refund("2.50"))
+	d.show(ctx, s, "the same command with another amount", refund("5.00"))
 	if err := d.decline(ctx, s); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (d *demo) decline(ctx context.Context, s *side) error {
 	if err != nil {
 		return err
 	}
-	d.call(ctx, s, "the payer's card is declined", paypal.OrderCapture(outbound.Command{ID: "capture-declined"}, order, nil))
+	d.show(ctx, s, "the payer's card is declined", paypal.OrderCapture(outbound.Command{ID: "capture-declined"}, order, nil))
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (d *demo) lostAnswer(ctx context.Context, s *side, c outbound.Call) error {
 	if err := s.fake.Inject(fakeprovider.Fault{Kind: fakeprovider.DropAfterApply, Operation: c.Operation}); err != nil {
 		return err
 	}
-	d.call(ctx, s, "the answer is lost, the same key is sent again", c)
+	d.show(ctx, s, "the answer is lost, the same key is sent again", c)
 	return nil
 }
 
@@ -162,6 +162,6 @@ func (d *demo) killed(ctx context.Context, s *side, c outbound.Call, target stri
 		Deliveries: len(s.fake.Requests(c.Operation)) - arrived, Effects: s.fake.Effects(c.Operation) - effects,
 	}, nil, errKilled)
 	c.Wait = 10 * time.Second
-	d.call(ctx, s, "its lease ends, another process finishes", c)
+	d.show(ctx, s, "its lease ends, another process finishes", c)
 	return nil
 }

@@ -56,6 +56,8 @@ var rooms = []room{
 	{dir: "internal/pgtest", may: []string{pgx}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/pgtest/*", may: []string{"internal/pgtest"}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/semanticsdoc", free: true},
+	{dir: "internal/chaos", free: true},
+	{dir: "internal/chaos/*", free: true},
 	{dir: "cmd/*", free: true},
 	{dir: "cmd/*/*", free: true},
 }
@@ -104,7 +106,7 @@ var confined = []struct {
 	why     string
 }{
 	{[]string{retryable}, []string{"outbound/httpadapter"}, false, "its traps are handled in one place"},
-	{[]string{pgx}, []string{"recordstore/postgres", "internal/pgtest", "cmd"}, true, "a service without PostgreSQL does not compile pgx"},
+	{[]string{pgx}, []string{"recordstore/postgres", "internal/pgtest", "internal/chaos", "cmd"}, true, "a service without PostgreSQL does not compile pgx"},
 	{[]string{otel + "/sdk", otel + "/exporters"}, []string{"cmd"}, true, "the SDK is the service's choice, ours is the API"},
 	{[]string{"github.com/stripe", "github.com/plutov", "github.com/riverqueue", "go.temporal.io"}, nil, false, "other SDKs live in modules of their own"},
 }

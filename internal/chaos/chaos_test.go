@@ -83,11 +83,16 @@ func (s *scene) inject(f fakeprovider.Fault) {
 // start starts a worker, which is killed when the test ends at the latest.
 func (s *scene) start(w work, stop step) *child {
 	s.t.Helper()
+	return s.startProgram(program{}, w, stop)
+}
+
+func (s *scene) startProgram(pr program, w work, stop step) *child {
+	s.t.Helper()
 	o := order{Ledger: s.place, URLs: map[string]string{}, Work: w, StopAt: stop, Jobs: s.jobs}
 	for name, p := range s.providers {
 		o.URLs[name] = p.server.URL
 	}
-	c, err := program{}.start(o)
+	c, err := pr.start(o)
 	if err != nil {
 		s.t.Fatal(err)
 	}

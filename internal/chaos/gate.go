@@ -42,7 +42,7 @@ type gate struct {
 	reached func()
 }
 
-// at blocks for ever at the step to stop at. A sleeping goroutine, unlike one
+// at blocks for ever at the step to stop at. A goroutine with a timer, unlike one
 // that waits for nothing, is no deadlock to Go.
 func (g gate) at(s step) {
 	if s != g.stop {
@@ -50,7 +50,7 @@ func (g gate) at(s step) {
 	}
 	g.reached()
 	for s != intoSettle {
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	}
 }
 

@@ -239,7 +239,7 @@ func (t *Transport) shadow(r *http.Request, op replaysemantics.Operation, cmd ou
 	in, failed := t.adapter.Inbound(op, r, body)
 	call.Account, call.Message, call.Credentials, call.Err = in.Account, in.Message, in.Credentials, failed
 	t.client.Shadow(r.Context(), call, func(context.Context) (v outbound.Verdict) {
-		resp, v, err = t.adapter.Relay(op, r, body, maxBody)
+		resp, v, err = t.adapter.Relay(op, r, body, maxBody) //nolint:bodyclose // the SDK closes it
 		return v
 	})
 	if resp != nil {

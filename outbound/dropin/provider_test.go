@@ -3,6 +3,7 @@ package dropin_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -212,7 +213,7 @@ func (a answer) want(t *testing.T, status int, code outbound.Code, effect outbou
 	t.Helper()
 	_, err := dropin.Read(a.Header)
 	var gotCode outbound.Code
-	if e, ok := err.(*outbound.Error); ok {
+	if e, ok := errors.AsType[*outbound.Error](err); ok {
 		gotCode = e.Code
 	}
 	if a.StatusCode != status || gotCode != code || outbound.EffectOf(err) != effect || a.Header.Get(dropin.HeaderEffect) != effect.String() {

@@ -43,13 +43,13 @@ func (v *Verifier) key(ctx context.Context, url string) (*rsa.PublicKey, error) 
 	if c, err = v.accept(chain, now); err != nil {
 		return nil, fmt.Errorf("%w: its certificate %w", ErrWebhook, err)
 	}
-	v.keep(url, c, now)
+	v.keep(url, c)
 	return c.key, nil
 }
 
 // keep holds a certificate for a day, and no more of them than a few: what is
 // too old goes first, then what is oldest.
-func (v *Verifier) keep(url string, c certificate, now time.Time) {
+func (v *Verifier) keep(url string, c certificate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.known == nil {

@@ -31,6 +31,7 @@ type Store struct {
 	trail    map[recordstore.ID][]recordstore.Entry
 	frontier map[string]int32
 	pins     *recordstore.Pins
+	restored time.Time
 }
 
 var (
@@ -40,6 +41,7 @@ var (
 	_ recordstore.Desk      = (*Store)(nil)
 	_ recordstore.Purger    = (*Store)(nil)
 	_ recordstore.Planner   = (*Store)(nil)
+	_ recordstore.Restorer  = (*Store)(nil)
 )
 
 // New returns an empty ledger. opts may be nil.
@@ -161,6 +163,28 @@ func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) erro
 	defer s.mu.Unlock()
 	s.frontier[class] = max(s.frontier[class], day)
 	return nil
+}
+
+// MarkRestored implements recordstore.Restorer. A ledger in memory has no backup:
+// it is for tests of what follows a restore.
+func (s *Store) MarkRestored(ctx context.Context, t time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memory: mark restored: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.restored = micro(t)
+	return nil
+}
+
+// Restored implements recordstore.Restorer.
+func (s *Store) Restored(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, fmt.Errorf("memory: restored: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.restored, nil
 }
 
 // Seed puts records into the ledger as they are, without asking whether a legal

@@ -60,7 +60,7 @@ func (s *Store) claimOnce(ctx context.Context, c recordstore.Claim) (recordstore
 		s.clock(), c.ID.Day, c.ID.KeyHash[:], c.Class, c.Fingerprints, c.Derivations, c.SealVersion,
 		c.Holder, timestamp(c.NotAfter), micros(c.Lease), micros(max(c.Window, 0)),
 		c.Derivation, sealed(c.Request), c.Scope[:], c.Provider, c.Account, c.Operation, c.CommandID,
-		int64(c.Replay / time.Microsecond), int64(c.Evidence / time.Microsecond),
+		int64(c.Replay / time.Microsecond), int64(c.Evidence / time.Microsecond), timestamp(c.LostBefore),
 	}
 	if err := s.one(ctx, s.sql.claim, args, append([]any{&now, &frontier, &held}, r.fields()...)); err != nil {
 		return recordstore.Claimed{}, false, err

@@ -55,6 +55,7 @@ var (
 	_ recordstore.Queue     = (*Store)(nil)
 	_ recordstore.Desk      = (*Store)(nil)
 	_ recordstore.Purger    = (*Store)(nil)
+	_ recordstore.Restorer  = (*Store)(nil)
 )
 
 // maxRescues bounds the connections that a Store opens beside its pool.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -160,4 +161,44 @@ func (s *Store) pin(ctx context.Context, p recordstore.Pins) error {
 		return nil
 	}
 	return err
+}
+
+// MarkRestored implements recordstore.Restorer. ErrSchema where there is no ledger
+// that this build works on.
+func (s *Store) MarkRestored(ctx context.Context, t time.Time) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	has, err := readVersion(ctx, s.pool, s.schema)
+	if err == nil {
+		err = has.check(s.schema)
+	}
+	if err == nil {
+		err = s.step(ctx, func() (bool, error) {
+			if t.IsZero() {
+				_, err := s.pool.Exec(ctx, within(s.schema, `DELETE FROM {schema}.meta WHERE name = 'restored'`))
+				return true, err
+			}
+			_, err := s.pool.Exec(ctx, within(s.schema, `INSERT INTO {schema}.meta (name, value) VALUES ('restored', $1::bigint::text)
+				ON CONFLICT (name) DO UPDATE SET value = excluded.value`), t.UnixMicro())
+			return true, err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("postgres: mark restored: %w", err)
+	}
+	return nil
+}
+
+// Restored implements recordstore.Restorer.
+func (s *Store) Restored(ctx context.Context) (time.Time, error) {
+	var at *int64
+	err := s.one(ctx, within(s.schema, `SELECT (SELECT value::bigint FROM {schema}.meta WHERE name = 'restored')`), nil, []any{&at})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("postgres: restored: %w", err)
+	}
+	if at == nil {
+		return time.Time{}, nil
+	}
+	return time.UnixMicro(*at).UTC(), nil
 }

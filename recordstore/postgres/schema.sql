@@ -3,7 +3,7 @@ CREATE TABLE IF NOT EXISTS {schema}.meta (
 	value text NOT NULL
 );
 COMMENT ON TABLE {schema}.meta IS 'What all users of this ledger have in common.';
-COMMENT ON COLUMN {schema}.meta.name IS 'schema_version; schema_fits_from: the oldest build, by the version it was made for, that still works here; derivation and secret: pinned by the first client; crashed_mark: claims before it, in microseconds since 1970, were looked at by the sweep for dead senders.';
+COMMENT ON COLUMN {schema}.meta.name IS 'schema_version; schema_fits_from: the oldest build, by the version it was made for, that still works here; derivation and secret: pinned by the first client; restored: the ledger was restored from a backup, and records written before it, in microseconds since 1970, may be lost; crashed_mark: claims before it, in microseconds since 1970, were looked at by the sweep for dead senders.';
 
 CREATE TABLE IF NOT EXISTS {schema}.frontier (
 	class text PRIMARY KEY,

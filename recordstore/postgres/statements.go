@@ -78,13 +78,14 @@ WITH ledger AS MATERIALIZED ({ledger}), seen AS MATERIALIZED (
 ), made AS (
 	INSERT INTO {schema}.record (day, key_hash, class, request_hash, derivation, holder,
 		scope_hash, provider, account, operation, command_id, request, seal_version,
-		state, fence, version, created_at, claimed_at, lease_expires_at,
-		window_ends_at, not_after, sent_until, replay_until, evidence_until)
+		state, doubt, look_only, fence, version, created_at, claimed_at, lease_expires_at,
+		window_ends_at, not_after, sent_until,
+		replay_until, evidence_until)
 	SELECT $2::integer, $3::bytea, $4::text, ($5::bytea[])[1], $12::text, $8::text,
 		$14::bytea, $15::text, $16::text, $17::text, $18::text,
 		$13::bytea, CASE WHEN $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) END,
-		'sending', 1, 1, now, now, now + {us} * $10::bigint,
-		now + {us} * $11::bigint, $9::timestamptz, now + {us} * $10::bigint,
+		'sending', $21::timestamptz IS NOT NULL, $21::timestamptz IS NOT NULL, 1, 1, now, now, now + {us} * $10::bigint,
+		CASE WHEN $21::timestamptz IS NULL THEN now + {us} * $11::bigint END, $9::timestamptz, COALESCE($21::timestamptz, now + {us} * $10::bigint),
 		now + {us} * $19::bigint, now + {us} * $20::bigint
 	FROM ledger WHERE NOT EXISTS (SELECT FROM seen) AND {writable}
 	ON CONFLICT (day, key_hash) DO NOTHING

@@ -18,8 +18,9 @@ const claimSQL = `
 WITH clock(now) AS (SELECT ` + nowSQL + `)
 INSERT INTO samekey_records AS r (` + columns + `)
 SELECT :day, :key_hash, :scope_hash, :provider, :account, :operation, :command_id, :class, :derivation, :request_hash,
-	'sending', 0, '', '', 0, 0, '', '', :holder, 1, now, now + :lease,
-	0, CASE WHEN :window > 0 THEN now + :window END, now + :lease, CASE WHEN :request IS NULL THEN 0 ELSE :seal_version END, 0, '', '', '',
+	'sending', :lost_before IS NOT NULL, '', '', :lost_before IS NOT NULL, 0, '', '', :holder, 1, now, now + :lease,
+	0, CASE WHEN :window > 0 AND :lost_before IS NULL THEN now + :window END, coalesce(:lost_before, now + :lease),
+	CASE WHEN :request IS NULL THEN 0 ELSE :seal_version END, 0, '', '', '',
 	'', NULL, NULL, 0, :not_after, now + :replay, now + :evidence, NULL, now,
 	1, :request, NULL, NULL
 FROM clock
@@ -27,7 +28,8 @@ WHERE EXISTS (SELECT 1 FROM samekey_records WHERE day = :day AND key_hash = :key
 ON CONFLICT (day, key_hash) DO UPDATE SET
 	taken_from = r.state,
 	doubt = r.state IN ('sending', 'uncertain'),
-	window_ends_at = CASE WHEN r.state IN ('planned', 'not_executed') THEN excluded.window_ends_at ELSE r.window_ends_at END,
+	window_ends_at = CASE WHEN r.state NOT IN ('planned', 'not_executed') THEN r.window_ends_at
+		WHEN :window > 0 THEN excluded.claimed_at + :window END,
 	sent_until = CASE WHEN ` + maySend + ` THEN excluded.lease_expires_at ELSE r.sent_until END,
 	state = 'sending',
 	holder = excluded.holder,
@@ -79,6 +81,7 @@ func claimArgs(c recordstore.Claim) ([]any, error) {
 		sql.Named("holder", c.Holder),
 		sql.Named("lease", c.Lease.Microseconds()),
 		sql.Named("window", c.Window.Microseconds()),
+		sql.Named("lost_before", micros(c.LostBefore)),
 	), nil
 }
 

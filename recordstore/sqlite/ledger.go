@@ -58,3 +58,23 @@ func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) erro
 	})
 	return wrap("raise frontier", err)
 }
+
+// MarkRestored implements recordstore.Restorer.
+func (s *Store) MarkRestored(ctx context.Context, t time.Time) error {
+	err := s.write(ctx, func(tx *sql.Tx, _ sql.NamedArg) error {
+		if t.IsZero() {
+			_, err := tx.ExecContext(ctx, `DELETE FROM samekey_restored`)
+			return err
+		}
+		const mark = `INSERT INTO samekey_restored VALUES (1, :at) ON CONFLICT (one) DO UPDATE SET at = excluded.at`
+		_, err := tx.ExecContext(ctx, mark, sql.Named("at", micros(t)))
+		return err
+	})
+	return wrap("mark restored", err)
+}
+
+// Restored implements recordstore.Restorer. It does not wait for writers.
+func (s *Store) Restored(ctx context.Context) (t time.Time, err error) {
+	err = s.readers.QueryRowContext(ctx, `SELECT (SELECT at FROM samekey_restored)`).Scan(timestamp{&t})
+	return t, wrap("restored", err)
+}

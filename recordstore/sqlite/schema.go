@@ -112,6 +112,12 @@ CREATE TABLE samekey_pins (
 	derivation TEXT    NOT NULL, -- how keys are made
 	secret     TEXT    NOT NULL  -- fingerprint of the secret, 'none' without one
 ) STRICT;
+
+CREATE TABLE samekey_restored (
+	-- The ledger was restored from a backup. One row, or none.
+	one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+	at  INTEGER NOT NULL -- records written before it may be lost
+) STRICT;
 `
 
 // bodiless is whether a row holds no bodies, removedNext when retention removes

@@ -69,6 +69,7 @@ var (
 	_ recordstore.Queue     = (*Store)(nil)
 	_ recordstore.Desk      = (*Store)(nil)
 	_ recordstore.Purger    = (*Store)(nil)
+	_ recordstore.Restorer  = (*Store)(nil)
 	_ recordstore.Planner   = planner{}
 )
 

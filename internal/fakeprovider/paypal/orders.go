@@ -47,7 +47,7 @@ func createOrder(x *exec) (reply, *failure) {
 		b.bad("INVALID_PARAMETER_VALUE", "intent", "The intent must be CAPTURE or AUTHORIZE.")
 	}
 	for _, f := range b.list("purchase_units", maxUnits) {
-		o.units = append(o.units, readUnit(f, len(o.units)))
+		o.units = append(o.units, readUnit(f))
 	}
 	if x.err == nil {
 		uniqueReferences(x, o.units)
@@ -80,13 +80,13 @@ func createOrder(x *exec) (reply, *failure) {
 	return reply{id: o.id}, nil
 }
 
-func readUnit(f fields, n int) *unit {
+func readUnit(f fields) *unit {
 	u := &unit{fields: maps.Clone(f.o), reference: f.text("reference_id", 256)}
 	if u.reference == "" {
 		u.reference = "default"
 	}
 	u.fields["reference_id"] = u.reference
-	given := false
+	var given bool
 	if u.amount, given = f.amount("amount", "currency_code"); !given {
 		f.bad("MISSING_REQUIRED_PARAMETER", "amount", "A purchase unit needs an amount.")
 	}

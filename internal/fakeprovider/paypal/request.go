@@ -3,6 +3,7 @@ package paypal
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -92,7 +93,7 @@ func (q *request) readBody(r *fakeprovider.Request, lenient bool) *failure {
 	if err == nil {
 		_, err = dec.Token()
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return issue("MALFORMED_REQUEST_JSON", "/", "The body is not one JSON value.")
 	}
 	switch q.json.(type) {
