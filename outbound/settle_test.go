@@ -133,7 +133,7 @@ func TestLateSettlementMeetsANote(t *testing.T) {
 
 // overtaken is a call that is taken over while it is on its way: during its
 // delivery the lease ends and by runs under the new holder's claim.
-func overtaken(t *testing.T, operation string, late outbound.Verdict, by outbound.Verdict) (stale, taker error, rec recordstore.Record) {
+func overtaken(t *testing.T, operation string, late outbound.Verdict, by outbound.Verdict) (rec recordstore.Record, stale, taker error) {
 	t.Helper()
 	ledger := newLedger()
 	entered, hung, answered := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -154,13 +154,13 @@ func overtaken(t *testing.T, operation string, late outbound.Verdict, by outboun
 		return []outbound.Verdict{by}
 	}}, ledger, nil)
 	_, taker = c.Do(t.Context(), pay("c1", operation))
-	return stale, taker, recordOf(t, c, ledger, pay("c1", operation))
+	return recordOf(t, c, ledger, pay("c1", operation)), stale, taker
 }
 
 // C25: where failures run again, a stale holder's refusal says nothing of the new
 // holder's delivery: it is no fact, and is dropped.
 func TestStaleRefusalThatRunsAgainIsNoFact(t *testing.T) {
-	stale, taker, rec := overtaken(t, "pay.rerun", declined, lost)
+	rec, stale, taker := overtaken(t, "pay.rerun", declined, lost)
 	wantError(t, stale, outbound.ErrUncertain, outbound.EffectUnknown, true)
 	wantError(t, taker, outbound.ErrUncertain, outbound.EffectUnknown, true)
 	if rec.State != recordstore.Uncertain {
@@ -170,7 +170,7 @@ func TestStaleRefusalThatRunsAgainIsNoFact(t *testing.T) {
 
 // A stored refusal is one: every delivery of the key meets it.
 func TestStaleStoredRefusalIsAFact(t *testing.T) {
-	stale, taker, rec := overtaken(t, "pay.stored", declined, lost)
+	rec, stale, taker := overtaken(t, "pay.stored", declined, lost)
 	wantError(t, stale, outbound.ErrRefused, outbound.EffectNone, true)
 	wantError(t, taker, outbound.ErrRefused, outbound.EffectNone, true)
 	if rec.State != recordstore.Refused {

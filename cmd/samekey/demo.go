@@ -99,12 +99,12 @@ func runDemo(ctx context.Context, out io.Writer, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	d := &demo{out: out, asJSON: asJSON, path: filepath.Join(dir, "ledger.db"), commands: make(map[string]bool)}
 	if d.ledger, err = sqlite.Open(d.path, nil); err != nil {
 		return err
 	}
-	defer d.ledger.Close()
+	defer func() { _ = d.ledger.Close() }()
 	for i, name := range []string{"stripe", "paypal"} {
 		if d.sides[i], err = newSide(name, d.ledger); err != nil {
 			return err

@@ -45,7 +45,7 @@ func (o workerOrder) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer ledger.Close()
+	defer func() { _ = ledger.Close() }()
 	client, err := demoClient(o.Provider, o.URL, ledger)
 	if err != nil {
 		return err

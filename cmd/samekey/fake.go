@@ -74,7 +74,7 @@ func serveFakes(ctx context.Context, out io.Writer, seed uint64, fakes []fakeAt)
 		mux.Handle(adminPath+"/", http.StripPrefix(adminPath, fake.Admin()))
 		mux.Handle("/", fake)
 		server.Handler = mux
-		defer server.Close()
+		defer func() { _ = server.Close() }()
 		go func() { failed <- server.Serve(listener) }()
 		fmt.Fprintf(out, "%s http://%s admin http://%s%s\n", f.name, listener.Addr(), listener.Addr(), adminPath)
 	}

@@ -129,4 +129,3 @@ func ServerUser() (*syscall.Credential, error) {
 	}
 	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
 }
-
