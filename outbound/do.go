@@ -115,7 +115,10 @@ func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed)
 		return c.replay(ctx, o, rec)
 	case recordstore.InFlight:
 		_, e := refusal(ErrInFlight, "")
-		e.RetryAfter = max(rec.LeaseEndsAt.Sub(claimed.Now)-time.Since(o.begun), time.Millisecond)
+		e.RetryAfter = time.Second // a plan whose transaction is still open has no lease
+		if !rec.LeaseEndsAt.IsZero() {
+			e.RetryAfter = max(rec.LeaseEndsAt.Sub(claimed.Now)-time.Since(o.begun), time.Millisecond)
+		}
 		return nil, e
 	case recordstore.Conflict:
 		return refusal(ErrFingerprintConflict, "")

@@ -208,3 +208,18 @@ func TestRetryAfter(t *testing.T) {
 		t.Error("an error that is not ours may not be repeated on our word")
 	}
 }
+
+// A plan whose transaction is still open has no lease to wait for.
+func TestInFlightWithoutALease(t *testing.T) {
+	c := client(t, &scripted{answer: always(paid)}, openPlan{memory.New(nil)}, nil)
+	_, err := c.Do(t.Context(), pay("c1", "pay.stored"))
+	if e := wantError(t, err, outbound.ErrInFlight, outbound.EffectUnknown, false); e.RetryAfter != time.Second {
+		t.Errorf("retry after %v, want 1s", e.RetryAfter)
+	}
+}
+
+type openPlan struct{ *memory.Store }
+
+func (openPlan) Claim(_ context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
+	return recordstore.Claimed{Decision: recordstore.InFlight, Record: recordstore.Record{ID: c.ID}, Now: time.Now()}, nil
+}

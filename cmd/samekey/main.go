@@ -1,5 +1,6 @@
 // Command samekey shows, serves and operates samekey: a demo that needs nothing
-// but this program, and fake payment providers for tests in any language.
+// but this program, fake payment providers for tests in any language, and what
+// people do to ledgers.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -28,16 +30,23 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, "samekey:", err)
 	stop()
+	os.Exit(exitCode(err))
+}
+
+func exitCode(err error) int {
 	if _, failed := errors.AsType[*failure](err); failed {
-		os.Exit(exitFailed)
+		return exitFailed
 	}
-	os.Exit(exitUsage)
+	return exitUsage
 }
 
 // failure is an error of a command that ran; all others are wrong usage.
 type failure struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
+
+// Error is one line, also where a driver's error has one for each host.
+func (f *failure) Error() string { return strings.Join(strings.Fields(f.error.Error()), " ") }
 
 // run makes a command's errors failures.
 func run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
@@ -58,6 +67,6 @@ func root() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(demoCommand(), demoWorkerCommand(), fakeCommand())
+	cmd.AddCommand(demoCommand(), demoWorkerCommand(), fakeCommand(), migrateCommand(), ledgerCommand())
 	return cmd
 }

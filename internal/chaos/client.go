@@ -21,12 +21,15 @@ func adapterOf(provider, url string, rt http.RoundTripper) outbound.Adapter {
 	return paypal.New(paypal.Config{Account: "MERCHANTCHAOS", Sandbox: true, ClientID: "chaos", Secret: "chaos", BaseURL: url, Transport: rt})
 }
 
+// maxBody holds a page of the longest list that a look-up reads.
+const maxBody = 512 << 10
+
 func newClient(a outbound.Adapter, ledger recordstore.Store) (*outbound.Client, error) {
 	return outbound.New(a, ledger, &outbound.Options{
 		Bodies:        outbound.Seal(outbound.SealKey{ID: "chaos", Bytes: make([]byte, 32)}), // a real key comes from a secret store
 		Lease:         lease,
 		SettleTimeout: 2 * time.Second,
-		MaxBody:       64 << 10,
+		MaxBody:       maxBody,
 		Retry:         outbound.Retry{MinWait: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond},
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ const (
 	// redeliverAfter is when a job queue gives a dead worker's job to another: late
 	// enough for a reconciler to come first.
 	redeliverAfter = 3 * time.Second
+	patience       = 5 // Deliveries of a job, after which unknown is left to the reconcilers.
 	drainFor       = 2 * time.Minute
 )
 
@@ -167,7 +169,7 @@ func decidable() []fakeprovider.Fault {
 		{Kind: fakeprovider.LateApply, Delay: short, Running: true},
 		{Kind: fakeprovider.Truncate},
 		{Kind: fakeprovider.Empty},
-		{Kind: fakeprovider.Oversized, Size: 100 << 10},
+		{Kind: fakeprovider.Oversized, Size: maxBody + 1},
 		{Kind: fakeprovider.Status500},
 		{Kind: fakeprovider.Status500, Applied: true, Stored: true},
 		{Kind: fakeprovider.HTML502, Applied: true},
@@ -286,8 +288,8 @@ func (r *run) deliver(ctx context.Context, j job) error {
 			return err
 		case s.Code == "" || s.Code == string(outbound.ErrManualReview):
 			return nil
-		case j.Kind == stripeUsage && tries > 2:
-			return nil // the ladder has it
+		case s.Code == string(outbound.ErrUncertain) && tries >= patience:
+			return nil // the reconcilers have it
 		case !s.Again:
 			return fmt.Errorf("%s ended as %s", j.ID, s.Code)
 		}
@@ -300,18 +302,23 @@ func (r *run) deliver(ctx context.Context, j job) error {
 }
 
 // drain waits until nothing is unresolved. Meanwhile events of the provider come
-// in about what is uncertain, again and again.
+// in about what is uncertain, again and again, and what was proved not to have
+// happened, as a plan whose first request met a 429, is called by its owner.
 func (r *run) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainFor)
 	defer cancel()
 	for {
 		open, err := r.ledger.waiting(ctx, unresolved...)
-		if err == nil && len(open) == 0 {
+		idle, err2 := r.ledger.waiting(ctx, recordstore.NotExecuted)
+		if err = errors.Join(err, err2); err == nil && len(open)+len(idle) == 0 {
 			return nil
 		}
 		for _, f := range open {
 			o := outbound.Observation{Provider: f.provider, Command: outbound.Command{ID: f.command}, Operations: []string{f.operation}, EventType: "chaos"}
 			err = errors.Join(err, r.clients[f.provider].Observe(ctx, o))
+		}
+		for _, f := range idle {
+			_, _ = r.clients[f.provider].Do(ctx, r.byID(f.command).call()) // the ledger says what came of it
 		}
 		select {
 		case <-time.After(time.Second):
@@ -320,6 +327,13 @@ func (r *run) drain(ctx context.Context) error {
 			return nil // counted as what they are
 		}
 	}
+}
+
+func (r *run) byID(id string) job {
+	i := slices.IndexFunc(r.jobs, func(j job) bool { return j.ID == id })
+	j := r.jobs[i]
+	j.Plan = false
+	return j
 }
 
 // count asks the providers and the ledger.

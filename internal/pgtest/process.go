@@ -17,7 +17,7 @@ type Process struct {
 	ended    chan struct{}
 }
 
-// Stop ends the program as SIGQUIT does and waits until it is gone. Stopping
+// Stop ends the program at once and waits until it is gone. Stopping
 // twice does nothing.
 func (p *Process) Stop() {
 	p.lifeline.Close()
@@ -75,10 +75,11 @@ func Run(t testing.TB, run string, command ...string) *Process {
 
 // keeper runs the server ($2...) and ends it when descriptor 3 is closed, which
 // the kernel does when the process that started it is gone. $1 is the folder to
-// remove. SIGQUIT skips the closing checkpoint: nobody reads the data again.
+// remove. SIGQUIT skips the closing checkpoint: nobody reads the data again. What
+// ignores it, as PgBouncer, ends by SIGTERM.
 const keeper = `dir=$1; shift
 "$@" & server=$!
-(read -r _ <&3; kill -QUIT $server) 2>/dev/null &
+(read -r _ <&3; kill -QUIT $server; kill -TERM $server) 2>/dev/null &
 wait $server
 cd / && rm -rf "$dir"`
 

@@ -3,6 +3,11 @@
 // every step is one statement without a transaction around it (a purge and a full
 // sweep are several), and no session state is used. A single machine is served as
 // well by package sqlite.
+//
+// Through a PgBouncer older than 1.21, or one with max_prepared_statements at 0,
+// pgx must prepare nothing: put default_query_exec_mode=exec into the DSN, or
+// cache_describe. Otherwise the prepared statements of several clients meet on one
+// server connection, and calls end in SQLSTATE 42P05 or 26000.
 package postgres
 
 import (

@@ -98,6 +98,9 @@ func newMeeting(n int, state recordstore.State, chance *rand.Rand) meeting {
 	if chance.IntN(3) == 0 {
 		c.Window = 0
 	}
+	if chance.IntN(3) == 0 { // Decides nothing: the record is there.
+		c.LostBefore = start.Add(-time.Minute)
+	}
 	rec := found(c)
 	rec.State = state
 	rec.Doubt = chance.IntN(2) == 0
@@ -179,9 +182,10 @@ func gridNew(l *ledger) {
 		if pick[3] == 1 {
 			c.Request = nil
 		}
+		c.LostBefore = []time.Time{{}, start.Add(-time.Microsecond)}[pick[4]]
 		want, decision := recordstore.Take(c, nil, frontier, start)
-		l.compareClaim(fmt.Sprintf("no record, day %d, not after %d, window %v", c.ID.Day-day, pick[1], c.Window), c, want, decision)
-	}, 8, 4, 3, 2)
+		l.compareClaim(fmt.Sprintf("no record, day %d, not after %d, window %v, lost %d", c.ID.Day-day, pick[1], c.Window, pick[4]), c, want, decision)
+	}, 8, 4, 3, 2, 2)
 }
 
 func gridSettle(l *ledger) {

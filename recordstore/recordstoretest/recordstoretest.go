@@ -35,7 +35,8 @@ type Harness interface {
 }
 
 // Lacking is an optional ability of a Harness. Lacks names the optional abilities
-// that its stores do without: "Forgetter", "Queue", "Desk", "Purger", "Planner".
+// that its stores do without: "Forgetter", "Queue", "Desk", "Purger", "Planner",
+// "Restorer".
 // Their cases do not run. An ability that is missing and not named fails the
 // suite, so that none is lost by a typing error.
 type Lacking interface{ Lacks() []string }
@@ -82,6 +83,8 @@ func (c testCase) needs() string {
 		return "Purger"
 	case "plan":
 		return "Planner"
+	case "restored":
+		return "Restorer"
 	}
 	return ""
 }
@@ -124,11 +127,13 @@ func (l *ledger) can(ability string) (ok bool) {
 		if _, ok = l.harness.(Transactor); !ok {
 			_, ok = l.Store.(recordstore.Planner)
 		}
+	case "Restorer":
+		_, ok = l.Store.(recordstore.Restorer)
 	}
 	return ok && !slices.Contains(lacks(l.harness), ability)
 }
 
 func cases() []testCase {
 	return slices.Concat(claimCases(), frontierCases(), settleCases(), reportCases(), valueCases(), concurrentCases(),
-		gridCases(), queueCases(), wakeCases(), sweepCases(), deskCases(), purgeCases(), planCases())
+		gridCases(), queueCases(), wakeCases(), sweepCases(), deskCases(), purgeCases(), planCases(), restoredCases())
 }

@@ -116,7 +116,7 @@ func TestMissingAbilities(t *testing.T) {
 			t.Errorf("%s on a store without abilities: failed is %v", c.name, r.failed)
 		}
 	}
-	Run(t, &lacking{h, []string{"Forgetter", "Queue", "Desk", "Purger", "Planner"}})
+	Run(t, &lacking{h, []string{"Forgetter", "Queue", "Desk", "Purger", "Planner", "Restorer"}})
 }
 
 func TestCasesAreNamedOnceAndSayWhy(t *testing.T) {
@@ -164,6 +164,9 @@ type steps struct {
 	purge   func(*broken, context.Context, int) (recordstore.Purged, error)
 	plan    func(*broken, context.Context, recordstore.Claim) (recordstore.Claimed, error)
 	begin   func(*broken) (p recordstore.Planner, commit, rollback func() error)
+
+	markLost func(*broken, context.Context, time.Time) error
+	restored func(*broken, context.Context) (time.Time, error)
 }
 
 func (b *broken) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
@@ -341,6 +344,7 @@ func brokenStores() []brokenStore {
 	all = append(all, brokenSweeps()...)
 	all = append(all, brokenDesks()...)
 	all = append(all, brokenPurges()...)
+	all = append(all, brokenRestores()...)
 	return append(all, brokenPlans()...)
 }
 

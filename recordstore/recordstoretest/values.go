@@ -230,5 +230,10 @@ func (l *ledger) optional(ctx context.Context, id recordstore.ID) map[string]err
 	if l.can("Purger") {
 		_, errs["Purge"] = l.Store.(recordstore.Purger).Purge(ctx, 10)
 	}
+	if l.can("Restorer") {
+		r := l.Store.(recordstore.Restorer)
+		errs["MarkRestored"] = r.MarkRestored(ctx, start)
+		_, errs["Restored"] = r.Restored(ctx)
+	}
 	return errs
 }

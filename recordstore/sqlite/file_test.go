@@ -1,6 +1,9 @@
 package sqlite_test
 
 import (
+	"database/sql"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,4 +127,52 @@ func TestReopenKeepsEverything(t *testing.T) {
 	if err != nil || again.State != want.State || again.ExternalRef != "re_1" || string(again.ResponseBody) != "sealed" || again.Version != want.Version {
 		t.Errorf("after reopening: %q, %q, version %d (%v)", again.State, again.ExternalRef, again.Version, err)
 	}
+}
+
+// A tool that is given a wrong path makes no file, and changes none.
+func TestOpenExisting(t *testing.T) {
+	dir := t.TempDir()
+	only := &sqlite.Options{Existing: true}
+	missing := filepath.Join(dir, "missing.db")
+	if s, err := sqlite.Open(missing, only); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a missing file opened: %v, %v", s, err)
+	}
+	if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the missing file: %v, want none", err)
+	}
+
+	other := filepath.Join(dir, "other.db")
+	db, err := sql.Open("sqlite", other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE theirs (n INTEGER)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(dir, "notes.txt")
+	if err := os.WriteFile(text, []byte(strings.Repeat("no database at all\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{other, text} {
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := sqlite.Open(path, only); err == nil {
+			t.Errorf("%s opened as a ledger: %v", filepath.Base(path), s)
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+			t.Errorf("%s was changed (%v)", filepath.Base(path), err)
+		}
+	}
+	if _, err := sqlite.Open(other, only); !errors.Is(err, recordstore.ErrSchema) {
+		t.Errorf("a database without a ledger: %v, want ErrSchema", err)
+	}
+
+	path := filepath.Join(dir, "ledger.db")
+	open(t, path, nil)
+	open(t, path, only)
 }

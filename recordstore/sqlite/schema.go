@@ -190,6 +190,18 @@ func checkVersion(ctx context.Context, db querier, understood int) error {
 	return nil
 }
 
+// checkExisting is checkVersion for a file that Open may neither fill nor migrate.
+func checkExisting(ctx context.Context, db querier) error {
+	version, err := readVersion(ctx, db)
+	if err == nil && version == 0 {
+		return fmt.Errorf("%w: the file holds no ledger", recordstore.ErrSchema)
+	}
+	if err == nil {
+		err = checkVersion(ctx, db, len(migrations))
+	}
+	return err
+}
+
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }

@@ -38,6 +38,11 @@ type Options struct {
 	// long for processes that create or migrate the same file.
 	BusyTimeout time.Duration
 
+	// Existing opens nothing but a ledger that is there, in the version of this
+	// build: for tools, so that a mistyped path makes no file, and no ledger in
+	// somebody else's. Defaults to false: Open creates and migrates.
+	Existing bool
+
 	// Now is the machine's clock. Defaults to time.Now; for tests.
 	Now func() time.Time
 }
@@ -93,7 +98,7 @@ func open(path string, opts *Options, connect func(dsn string) (driver.Connector
 	if now == nil {
 		now = time.Now
 	}
-	abs, err := create(path)
+	abs, err := create(path, opts.Existing)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +109,21 @@ func open(path string, opts *Options, connect func(dsn string) (driver.Connector
 	if s.readers, err = pool(abs, busy, maxReaders, "query_only(1)", connect); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.prepare(openTries * busy); err != nil {
+	if opts.Existing {
+		err = checkExisting(context.Background(), s.readers)
+	}
+	if err == nil {
+		err = s.prepare(openTries * busy)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: open %s: %w", path, err), s.Close())
 	}
 	return s, nil
 }
 
-// create makes sure that path is a file, and returns it in full.
-func create(path string) (string, error) {
+// create makes sure that path is a file, or finds that it is, and returns it in
+// full.
+func create(path string, existing bool) (string, error) {
 	if path == "" || path == ":memory:" {
 		return "", fmt.Errorf("sqlite: open: %q names no file; give a path, or use package memory", path)
 	}
@@ -119,8 +131,14 @@ func create(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
-	f, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE, 0o600)
+	mode := os.O_RDWR | os.O_CREATE
+	if existing {
+		mode = os.O_RDWR
+	}
+	f, err := os.OpenFile(abs, mode, 0o600)
 	switch {
+	case existing && errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("sqlite: open %s: there is no such file: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("sqlite: open %s: the folder %s does not exist; create it first: %w", path, filepath.Dir(abs), err)
 	case err != nil:

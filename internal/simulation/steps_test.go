@@ -1,0 +1,225 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
+	fakepaypal "github.com/seed-6b5e302b/samekey/internal/fakeprovider/paypal"
+	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/providers/paypal"
+	"github.com/seed-6b5e302b/samekey/providers/stripe"
+	"github.com/seed-6b5e302b/samekey/recordstore"
+)
+
+// step is one choice of the schedule. Everything that it set going has come to
+// rest when it returns: it waits for the clock, or for the schedule.
+func (s *run) step() {
+	switch n := s.luck.IntN(100); {
+	case n < 2:
+		s.plan()
+	case n < 30:
+		s.startCall()
+	case n < 45:
+		s.startSweep()
+	case n < 60:
+		s.wake(false)
+	case n < 64:
+		s.crash()
+	case n < 85:
+		s.letTimePass()
+	case n < 93:
+		s.webhook()
+	case n < 96:
+		s.person()
+	default:
+		s.approve()
+	}
+	synctest.Wait()
+	s.check()
+}
+
+// someWorker is a worker without work; nil if there is none.
+func (s *run) someWorker() (int, *worker) {
+	for _, i := range s.luck.Perm(len(s.workers)) {
+		if s.workers[i].idle() {
+			return i, s.workers[i]
+		}
+	}
+	return 0, nil
+}
+
+// plan writes a command down before anybody sends it.
+func (s *run) plan() {
+	i, w := s.someWorker()
+	c := s.commands[s.luck.IntN(len(s.commands))]
+	if w == nil {
+		return
+	}
+	call := c.call
+	if call.Command.NotAfter.IsZero() {
+		call.Command.NotAfter = outbound.Forever
+	}
+	s.note("worker %d plans %s", i, call.Operation)
+	w.begin(func() { _ = w.clients[c.provider].Plan(w.ctx, w.view, call) }) // a plan that failed is no plan
+}
+
+// answer is what a call returned.
+type answer struct {
+	command *command
+	begun   time.Time
+	reply   *outbound.Reply
+	err     error
+}
+
+func (s *run) startCall() {
+	i, w := s.someWorker()
+	c := s.commands[s.luck.IntN(len(s.commands))]
+	if w == nil {
+		return
+	}
+	s.note("worker %d calls %s", i, c.call.Operation)
+	w.begin(func() {
+		begun := time.Now()
+		reply, err := w.clients[c.provider].Do(w.ctx, c.call)
+		if w.view.gone() {
+			return
+		}
+		s.mu.Lock()
+		s.told = append(s.told, answer{c, begun, reply, err})
+		s.mu.Unlock()
+		s.note("worker %d: %s: %s", i, c.call.Operation, words(reply, err))
+	})
+}
+
+func words(r *outbound.Reply, err error) string {
+	if e, ok := errors.AsType[*outbound.Error](err); ok {
+		return string(e.Code) + ", effect " + e.Effect.String()
+	}
+	return string(r.Label) + " by " + string(r.Evidence) + " from " + string(r.Origin)
+}
+
+func (s *run) startSweep() {
+	i, w := s.someWorker()
+	if w == nil {
+		return
+	}
+	s.note("worker %d sweeps", i)
+	w.begin(func() {
+		swept, err := w.reconciler.Sweep(w.ctx)
+		s.note("worker %d swept: %+v, %v", i, swept, err != nil)
+	})
+}
+
+// crash ends a process, and starts another in its place.
+func (s *run) crash() {
+	i := s.luck.IntN(len(s.workers))
+	old := s.workers[i]
+	s.note("worker %d dies", i)
+	old.kill()
+	s.retired = append(s.retired, old)
+	s.workers[i] = s.newWorker(s.t, rand.New(rand.NewPCG(s.seed, s.luck.Uint64())))
+}
+
+// letTimePass moves the clock by a moment, or past a lease, the horizon or a
+// provider's window.
+func (s *run) letTimePass() {
+	spans := []time.Duration{
+		time.Second, 4 * time.Second, 11 * time.Second, 31 * time.Second, 31 * time.Second, 2 * time.Minute, 6 * time.Minute, 6 * time.Minute,
+		16 * time.Minute, 16 * time.Minute, time.Hour, 5*time.Hour + 30*time.Minute, 7 * time.Hour, 23*time.Hour + 30*time.Minute, 25 * time.Hour, 46 * 24 * time.Hour,
+	}
+	d := spans[s.luck.IntN(len(spans))] + rand64(s.luck, time.Second)
+	s.note("%v pass", d)
+	time.Sleep(d)
+}
+
+// approve is what the payer of an order does at last.
+func (s *run) approve() {
+	for _, c := range s.commands {
+		if c.approve != "" {
+			s.note("the payer approves")
+			_, _ = s.providers[c.provider].fake.Seed(fakepaypal.Approval{ID: c.approve}) // approved for good, or the order is past that
+			c.approve = ""
+		}
+	}
+}
+
+// webhook delivers an event: soon, late, once more, or forged in the name of
+// another account.
+func (s *run) webhook() {
+	name := []string{"stripe", "paypal"}[s.luck.IntN(2)]
+	events := s.providers[name].fake.Events()
+	if len(events) == 0 {
+		return
+	}
+	e := events[s.luck.IntN(len(events))]
+	o, ok, err := observation(name, e)
+	if err != nil || !ok {
+		return
+	}
+	forged := s.luck.IntN(4) == 0
+	if forged {
+		o.Account = "acct_somebody_else"
+	}
+	s.note("webhook %s %s, forged %v", name, e.Type, forged)
+	before := s.ledger.all()
+	if err := s.observer.clients[name].Observe(context.Background(), o); err != nil {
+		s.breaks("a webhook was not taken: %v", err)
+	}
+	for i, after := range s.ledger.all() {
+		if forged && after.Version != before[i].Version {
+			s.breaks("a webhook of another account changed %s", s.commands[i].call.Operation)
+		}
+	}
+}
+
+// observation is an event as the provider would deliver it, read by its adapter.
+func observation(name string, e fakeprovider.Event) (outbound.Observation, bool, error) {
+	var body any
+	if name == "stripe" {
+		body = map[string]any{
+			"id": e.ID, "object": "event", "type": e.Type, "created": e.At.Unix(), "livemode": false,
+			"data": map[string]any{"object": e.Object}, "request": map[string]any{"id": e.RequestID, "idempotency_key": e.Key},
+		}
+	} else {
+		body = map[string]any{
+			"id": e.ID, "event_type": e.Type, "create_time": e.At.Format(time.RFC3339), "resource": e.Object,
+			"links": []any{map[string]any{"href": "https://api.sandbox.paypal.com/v1/notifications/webhooks-events/" + e.ID}},
+		}
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return outbound.Observation{}, false, err
+	}
+	if name == "stripe" {
+		return stripe.Event(text)
+	}
+	return paypal.Event(text)
+}
+
+// person settles what waits for one, by what the provider shows once nothing is
+// on its way any more; or forbids to send.
+func (s *run) person() {
+	i := s.luck.IntN(len(s.commands))
+	c, rec := s.commands[i], s.ledger.all()[i]
+	client := s.observer.clients[c.provider]
+	if s.luck.IntN(4) == 0 {
+		s.note("a person abandons %s", c.call.Operation)
+		_ = client.Abandon(context.Background(), outbound.Abandonment{Command: c.call.Command, Operation: c.call.Operation, Reason: "not wanted", Operator: "ada"})
+		return
+	}
+	live := rec.State == recordstore.Sending && time.Now().Before(rec.LeaseEndsAt)
+	if rec.State != recordstore.ManualReview && rec.State != recordstore.Uncertain || live || !s.quiet() {
+		return
+	}
+	r := outbound.Resolution{Command: c.call.Command, Operation: c.call.Operation, Version: rec.Version, Reason: "seen at the provider", Operator: "ada"}
+	if r.Effect = outbound.EffectApplied; s.effects(c) == 0 {
+		r.Effect, r.SendAgain = outbound.EffectNone, s.luck.IntN(2) == 0
+	}
+	err := client.Resolve(context.Background(), r)
+	s.note("a person says %v of %s, send again %v: %v", r.Effect, c.call.Operation, r.SendAgain, err == nil)
+}
