@@ -28,7 +28,6 @@ const (
 // look-ups, no faster than the rate that the provider allows, and sends what never
 // happened. Calls that come in meanwhile succeed all the time.
 func TestBacklogIsDrained(t *testing.T) {
-	t.Parallel()
 	pool := pgtest.Pool(t)
 	// What is measured here is no crash.
 	if _, err := pool.Exec(t.Context(), "ALTER DATABASE "+pool.Config().ConnConfig.Database+" SET synchronous_commit = off"); err != nil {

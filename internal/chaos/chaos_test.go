@@ -130,11 +130,11 @@ func (s *scene) awaitResolved() {
 	})
 }
 
-// poll asks until there is no error, for 30 seconds at most: processes die, and
+// poll asks until there is no error, for a minute at most: processes die, and
 // leases end, in their own time.
 func (s *scene) poll(what string, ask func() error) {
 	s.t.Helper()
-	over := time.Now().Add(30 * time.Second)
+	over := time.Now().Add(time.Minute)
 	for {
 		err := ask()
 		if err == nil {
@@ -164,17 +164,23 @@ func (s *scene) redeliver() {
 	s.t.Helper()
 	for _, j := range s.jobs {
 		name := j.Kind.provider()
-		call := j.call()
-		call.Wait = 10 * time.Second
-		reply, err := s.clients[name].Do(s.t.Context(), call)
-		if err != nil {
-			s.t.Errorf("%s, delivered again: %v", j.ID, err)
-			continue
-		}
+		reply := s.deliver(j)
 		if err := s.providers[name].witness().truthful(j, s.clients[name], reply); err != nil {
 			s.t.Error(err)
 		}
 	}
+}
+
+// deliver calls one command until it has an answer: a busy machine may keep the
+// ledger waiting for longer than a claim waits.
+func (s *scene) deliver(j job) *outbound.Reply {
+	s.t.Helper()
+	var reply *outbound.Reply
+	s.poll(j.ID+", delivered again", func() (err error) {
+		reply, err = s.clients[j.Kind.provider()].Do(s.t.Context(), j.call())
+		return err
+	})
+	return reply
 }
 
 // exec changes the ledger behind the store's back.

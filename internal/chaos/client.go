@@ -30,7 +30,9 @@ func newClient(a outbound.Adapter, ledger recordstore.Store) (*outbound.Client, 
 		Lease:         lease,
 		SettleTimeout: 2 * time.Second,
 		MaxBody:       maxBody,
-		Retry:         outbound.Retry{MinWait: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond},
+		// A busy machine may take a second for a claim: what is left of the lease must
+		// still hold an attempt.
+		Retry: outbound.Retry{MinWait: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond, AttemptTimeout: 600 * time.Millisecond},
 	})
 }
 

@@ -12,8 +12,7 @@ import (
 // killed and replaced. Each command has one effect, nothing is lost or left in the
 // air, only what was made undecidable on purpose waits for a person, and every
 // label is true. `make chaos` is the longer run; SAMEKEY_TEST_SEED repeats one.
-func TestKilledAtRandom(t *testing.T) {
-	t.Parallel()
+func TestKilledAtRandom(t *testing.T) { // alone: the parallel tests come later
 	for _, store := range stores {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()

@@ -81,8 +81,8 @@ func (n *network) inject() error {
 func fault(luck *rand.Rand) (f fakeprovider.Fault, any bool) {
 	kinds := []fakeprovider.Kind{
 		fakeprovider.DropBeforeApply, fakeprovider.DropAfterApply, fakeprovider.DropAfterApply, fakeprovider.LateApply, fakeprovider.LateApply,
-		fakeprovider.LateApply, fakeprovider.SlowApply, fakeprovider.Hang, fakeprovider.Truncate, fakeprovider.Empty,
-		fakeprovider.Status500, fakeprovider.HTML502, fakeprovider.Status503, fakeprovider.Status424, fakeprovider.RateLimit, fakeprovider.RateLimit,
+		fakeprovider.LateApply, fakeprovider.LateApply, fakeprovider.LateApply, fakeprovider.SlowApply, fakeprovider.Hang, fakeprovider.Truncate, fakeprovider.Empty,
+		fakeprovider.Status500, fakeprovider.HTML502, fakeprovider.Status503, fakeprovider.Status424, fakeprovider.RateLimit, fakeprovider.RateLimit, fakeprovider.RateLimit,
 		fakeprovider.LockTimeout, fakeprovider.Unauthorized, fakeprovider.InFlight, fakeprovider.Redirect, fakeprovider.ResetReused,
 	}
 	if luck.IntN(100) < 40 {

@@ -95,9 +95,9 @@ func everyStep(ctx context.Context, store *postgres.Store, pool *pgxpool.Pool, n
 	}
 	settle := func(rec recordstore.Record, to recordstore.State) recordstore.Record {
 		s := settlementOf(rec, 64)
-		s.State, s.DueIn, s.Entry = to, time.Nanosecond, &entry
+		s.State, s.Entry = to, &entry
 		if to == recordstore.Uncertain {
-			s.DueIn = time.Microsecond
+			s.DueIn = time.Microsecond // due at once
 		}
 		rec, err := store.Settle(ctx, s)
 		note(err)
