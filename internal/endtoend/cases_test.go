@@ -16,6 +16,7 @@ package endtoend
 //	C12 TestC12_MarksAreInTheFrozenBytes
 //	C13 TestC13_ErrorsAreLabelledToo
 //	C14 TestC14_TwoMeaningsOf429
+//	C15 TestC15_InvoicingRunIsKilledAndStartedAgain
 //	C16 TestC16_KeysFitEveryProvider
 //	C17 TestC17_PayoutsDeduplicateByTheBatchID
 //	C18 TestC18_AnEmptyAnswerIsUncertain

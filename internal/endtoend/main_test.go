@@ -23,7 +23,7 @@ const jobEnv = "SAMEKEY_ENDTOEND_JOB"
 
 // job is what a child process does.
 type job struct {
-	Kind     string // "one", "storm" or "hunt"
+	Kind     string // "one", "storm", "hunt" or "invoicing"
 	Provider string // the fake's URL
 	SQLite   string // the ledger's file, or
 	Postgres string // its DSN
@@ -62,6 +62,10 @@ func (j job) run() error {
 		return j.storm()
 	case "hunt":
 		return j.hunt()
+	case "invoicing":
+		n, err := j.invoicing()
+		fmt.Println(n)
+		return err
 	}
 	return fmt.Errorf("no job %q", j.Kind)
 }
