@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -20,20 +19,12 @@ type model struct {
 	names  [3]string
 
 	alike map[class]actor // The first actor of each class: those who conclude alike are one.
-}
-
-// class is what makes a difference in how an actor concludes.
-type class struct {
-	state                         recordstore.State
-	lasting, found, look, blurred bool
-	evidence                      Evidence
-	fresh, replayed, inWindow     bool
-	note                          byte
+	drops map[world]bool  // What dropped found out.
 }
 
 func newModel(t *testing.T, r rules) *model {
 	t.Helper()
-	m := &model{rules: r, alike: map[class]actor{}, now: time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC), names: [3]string{"first", "second", "reconciler"}}
+	m := &model{rules: r, alike: map[class]actor{}, drops: map[world]bool{}, now: time.Date(2026, time.November, 30, 12, 0, 0, 0, time.UTC), names: [3]string{"first", "second", "reconciler"}}
 	m.op = replaysemantics.Operation{Name: "pay.once", Failures: r.failures, Horizon: time.Duration(r.horizon) * tick}
 	tel, err := newTelemetry(Telemetry{}, "model", nil)
 	if err != nil {
@@ -45,164 +36,6 @@ func newModel(t *testing.T, r rules) *model {
 	}
 	m.order = &order{row: row{Operation: m.op}}
 	return m
-}
-
-const tick = time.Second
-
-func (m *model) at(ticks int8) time.Time { return m.now.Add(time.Duration(ticks) * tick) }
-
-func (m *model) ticks(t time.Time) int8 { return int8(t.Sub(m.now) / tick) }
-
-// record is the row as recordstore knows it.
-func (m *model) record(w world) recordstore.Record {
-	l := w.ledger
-	rec := recordstore.Record{
-		ID: recordstore.ID{Day: 1}, Provider: "model", Account: "a/test", Derivation: "v1", Fingerprint: []byte{1},
-		State: states[l.state], Noted: states[l.noted], LookOnly: l.lookOnly, Blurred: l.blurred, Fence: 1,
-		LeaseEndsAt: m.at(l.lease), WindowEndsAt: m.at(l.window), SentUntil: m.at(l.sent), CreatedAt: m.now,
-	}
-	if l.holder >= 0 {
-		rec.Holder = m.names[l.holder]
-	}
-	return rec
-}
-
-// put is w with rec in its ledger.
-func (m *model) put(w world, rec recordstore.Record) world {
-	w.ledger = row8{
-		state: indexOf(rec.State), noted: indexOf(rec.Noted), lookOnly: rec.LookOnly, blurred: rec.Blurred,
-		holder: int8(slices.Index(m.names[:], rec.Holder)), lease: m.ticks(rec.LeaseEndsAt), window: m.ticks(rec.WindowEndsAt), sent: m.ticks(rec.SentUntil),
-	}
-	return w
-}
-
-// settleDown forgets what makes no difference any more, so that states that
-// behave alike are one.
-func (m *model) settleDown(w *world) {
-	l := &w.ledger
-	l.lease, l.window, l.sent = max(l.lease, 0), max(l.window, 0), max(l.sent, -m.horizon)
-	switch states[l.state] {
-	case recordstore.Sending:
-	case recordstore.Uncertain:
-		l.lease = 0
-	default:
-		l.lease, l.window, l.sent, l.lookOnly, l.blurred = 0, 0, 0, false, false
-	}
-	if w.keyFor <= 0 {
-		w.key, w.keyFor = unknownKey, 0
-	}
-	for i := range w.actors {
-		m.settleActor(w, i)
-	}
-	if l.holder >= 0 && w.actors[l.holder].phase == idle {
-		l.holder = -1
-	}
-	if w.actors[0].before(w.actors[1]) { // the two workers are alike
-		w.actors[0], w.actors[1] = w.actors[1], w.actors[0]
-		if l.holder == 0 || l.holder == 1 {
-			l.holder = 1 - l.holder
-		}
-	}
-	if w.astray[0] < w.astray[1] {
-		w.astray[0], w.astray[1] = w.astray[1], w.astray[0]
-	}
-}
-
-// settleActor takes the steps of an actor that can only do one thing, or whose
-// doing makes no difference to anybody.
-func (m *model) settleActor(w *world, i int) {
-	a := &w.actors[i]
-	stale := w.ledger.holder != int8(i)
-	switch {
-	case a.phase == idle:
-		*a = actor{wire: -1}
-		return
-	case a.phase == waiting && a.wire < 0:
-		a.learn(lost)
-	case a.phase == sending && a.learned[0] == nothing && !m.mayWrite(*a):
-		a.learn(unsent)
-	case (a.phase == looking || a.phase == proved) && stale:
-		a.phase = ready // it cannot send any more, and what it finds a webhook tells as well
-	}
-	if a.phase == ready || a.phase == sending && a.learned[0] != nothing && !m.mayWrite(*a) {
-		if stale && !m.lateRefusals && m.judge(*a).state == recordstore.Refused && a.found == 0 {
-			*a = actor{wire: -1}
-			return
-		}
-		*a = m.likeOthers(*a)
-		if stale && m.dropped(*w, i) {
-			*a = actor{wire: -1}
-		}
-	}
-}
-
-// dropped reports whether what an actor has to say changes nothing, or no more
-// than the webhook that may come at any time.
-func (m *model) dropped(w world, i int) (same bool) {
-	rest := w
-	rest.actors[i] = actor{wire: -1}
-	m.finish(w, i, "", m.judge(w.actors[i]), false, func(_ string, after world, wrong string) {
-		same = wrong == "" && after == rest
-		if wrong == "" && !same && w.effects > 0 {
-			m.outside(rest, func(_ string, event world, _ string) { same = same || event == after })
-		}
-	})
-	return same
-}
-
-// learn notes an answer.
-func (a *actor) learn(l answer8) {
-	a.phase, a.wire = sending, -1
-	if a.learned[0] == nothing {
-		a.learned[0] = l
-	} else {
-		a.learned[1] = l
-	}
-}
-
-// likeOthers is the first actor that was met of those who conclude as a does.
-func (m *model) likeOthers(a actor) actor {
-	j := m.judge(a)
-	c := class{
-		state: j.state, lasting: j.lasting, found: a.found != 0, look: j.Look, blurred: j.blurred, evidence: j.Evidence,
-		fresh: a.last().fresh(), replayed: a.last().replayed(), note: a.noted,
-	}
-	if j.state == recordstore.Refused {
-		c.inWindow = a.window > 0
-	} else {
-		a.window = 0
-	}
-	first, known := m.alike[c]
-	if !known {
-		first, first.call, first.wire = a, 0, -1
-		m.alike[c] = first
-	}
-	first.window = a.window
-	return first
-}
-
-// last is the latest answer.
-func (a actor) last() answer8 {
-	if a.learned[1] != nothing {
-		return a.learned[1]
-	}
-	return a.learned[0]
-}
-
-// before is any order of actors.
-func (a actor) before(b actor) bool {
-	bit := func(v bool) int8 {
-		if v {
-			return 1
-		}
-		return 0
-	}
-	fields := func(x actor) [12]int8 {
-		return [12]int8{int8(x.phase), bit(x.doubt), bit(x.absent), bit(x.provable), bit(x.resendable), int8(x.found),
-			int8(x.noted), x.call, x.window, x.wire, int8(x.learned[0]), int8(x.learned[1])}
-	}
-	x, y := fields(a), fields(b)
-	return slices.Compare(x[:], y[:]) < 0
 }
 
 // steps calls then with every state that can follow w. wrong is what the step
@@ -575,94 +408,4 @@ func (m *model) conclude(w world, i int, then func(string, world, string)) {
 	if i == 2 && j.state == recordstore.Uncertain {
 		m.finish(w, i, "the reconciler gives up", j, true, then)
 	}
-}
-
-// finish hands a judgement in, as conclude does, and checks what is told.
-func (m *model) finish(w world, i int, step string, j judged, last bool, then func(string, world, string)) {
-	a := w.actors[i]
-	l := m.ledgerOf(w)
-	m.client.ledger = l
-	o := *m.order
-	if i == 2 {
-		o.check = &check{kind: "lookup", last: last}
-	}
-	rec := l.rec
-	rec.Holder, rec.Noted = m.names[i], states[a.noted]
-	reply, failure := m.client.conclude(context.Background(), &o, rec, j)
-	w = m.put(w, l.rec)
-	w.actors[i] = actor{wire: -1}
-	wrong := l.wrong
-	if wrong == "" {
-		wrong = m.told(w, a, reply, failure)
-	}
-	then(step, w, wrong)
-}
-
-// told checks what a caller is told against the truth.
-func (m *model) told(w world, a actor, r *Reply, e *Error) string {
-	if e != nil {
-		if e.Effect == EffectNone {
-			if why := m.untrueNone(w); why != "" {
-				return "a caller is told " + string(e.Code) + " with effect none: " + why
-			}
-		}
-		return ""
-	}
-	last := a.last()
-	switch {
-	case w.effects != 1:
-		return "a caller is told of an effect that is not there"
-	case r.Origin == FromProvider && r.Label == NewExecution && !last.fresh():
-		return "a replay is labelled a new execution"
-	case r.Origin == FromProvider && r.Label == OriginalReplay && !last.replayed():
-		return "an execution is labelled a replay"
-	}
-	return ""
-}
-
-// modelLedger is the record of one state as a Store, for conclude.
-type modelLedger struct {
-	recordstore.Store // Nothing else is called.
-
-	rec   recordstore.Record
-	now   time.Time
-	bad   mutation
-	wrong string
-}
-
-func (m *model) ledgerOf(w world) *modelLedger {
-	return &modelLedger{rec: m.record(w), now: m.now, bad: m.bad}
-}
-
-func (l *modelLedger) Settle(_ context.Context, s recordstore.Settlement) (recordstore.Record, error) {
-	if l.bad == noFence {
-		s.Holder, s.Fence, s.Noted = l.rec.Holder, l.rec.Fence, l.rec.Noted
-	}
-	next, err := recordstore.Settled(l.rec, s, l.now)
-	l.write(next)
-	return next, err
-}
-
-func (l *modelLedger) Report(_ context.Context, _ recordstore.ID, r recordstore.Result) (recordstore.Record, error) {
-	before := l.rec
-	if l.bad == eventOverLease {
-		before.LeaseEndsAt = l.now
-	}
-	next := recordstore.Reported(before, r, l.now)
-	if l.rec.State == recordstore.Sending && l.now.Before(l.rec.LeaseEndsAt) && next.State != recordstore.Sending {
-		l.wrong = "the record was settled by another while its holder's lease is alive"
-	}
-	l.write(next)
-	return next, nil
-}
-
-func (l *modelLedger) Get(context.Context, recordstore.ID) (recordstore.Record, time.Time, error) {
-	return l.rec, l.now, nil
-}
-
-func (l *modelLedger) write(next recordstore.Record) {
-	if wrong := moved(&l.rec, next); wrong != "" {
-		l.wrong = wrong
-	}
-	l.rec = next
 }

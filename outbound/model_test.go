@@ -14,8 +14,13 @@ import (
 // Resolved, fold and conclude, before a provider that applies a delivery now,
 // late or never, loses answers, refuses, fails, replays inside its window and
 // forgets afterwards. Time is counted in ticks and kept relative to now, so that
-// the states are finite without a bound on time, claims or deaths. What is
-// bounded: two attempts in a claim and two deliveries astray at once.
+// the states are finite without a bound on time, claims or deaths.
+//
+// Bounded are two attempts in a claim and two deliveries astray at once. Assumed
+// is that a delivery arrives before the horizon after its lease is over, that the
+// window's margin covers that, that a process which lost its claim reads no answer
+// and hands in no refusal any more (lateAnswers, lateRefusals), that people tell
+// the truth, and what tick says.
 
 // rules are what one exploration runs under. Times are ticks.
 type rules struct {
@@ -46,7 +51,7 @@ const (
 )
 
 func goodRules(failures replaysemantics.Failures) rules {
-	return rules{failures: failures, lease: 2, attempt: 1, window: 5, margin: 2, horizon: 1}
+	return rules{failures: failures, lease: 2, attempt: 1, window: 4, margin: 2, horizon: 1}
 }
 
 // world is one state of the model.

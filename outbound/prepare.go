@@ -102,7 +102,7 @@ func (c *Client) freeze(o *order) (err error) {
 // command may have been lost by it: the command is as old, or has no day.
 func (c *core) lostBefore(id recordstore.ID) time.Time {
 	t := c.restored.Load()
-	if t == nil || t.IsZero() || id.Day > int32(t.Unix()/int64(day/time.Second)) {
+	if t == nil || t.IsZero() || id.Day > int32(t.Unix()/int64(day/time.Second))+1 { // IDs may be dated a day ahead
 		return time.Time{}
 	}
 	return *t

@@ -173,13 +173,14 @@ func TestRestoredWithoutKey(t *testing.T) {
 	}
 }
 
-// A command of a later day cannot have lost its record: it is sent as always.
+// A command of a later day than an ID may be dated ahead cannot have lost its
+// record: it is sent as always.
 func TestNewerThanTheRestore(t *testing.T) {
 	ledger, at := restored(t, sinceRestore)
 	var seen []outbound.Lookup
 	a := &scripted{answer: always(paid), find: asking(&seen, found)}
 	c := client(t, a, ledger, nil)
-	r, err := c.Do(t.Context(), pay(dated(t, at.Add(24*time.Hour)), "pay.stored"))
+	r, err := c.Do(t.Context(), pay(dated(t, at.Add(48*time.Hour)), "pay.stored"))
 	wantReply(t, r, err, outbound.NewExecution, outbound.FromProvider)
 	if wantDeliveries(t, a, 1); len(seen) != 0 {
 		t.Errorf("%d look-ups, want none", len(seen))
@@ -204,7 +205,7 @@ func TestPlanOlderThanTheRestore(t *testing.T) {
 			t.Errorf("%s: status is %v, want ErrNotFound", name, err)
 		}
 	}
-	if err := plan(dated(t, at.Add(24*time.Hour))); err != nil {
+	if err := plan(dated(t, at.Add(48*time.Hour))); err != nil {
 		t.Errorf("a newer command: %v", err)
 	}
 }

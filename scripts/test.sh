@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of all modules against a private PostgreSQL. Needs Go; installs
-# PostgreSQL where that is possible and needed. Nothing is skipped: what cannot
-# run has failed.
+# PostgreSQL and PgBouncer where that is possible and needed. Nothing is skipped:
+# what cannot run has failed.
 #
 #   scripts/test.sh            everything
 #   scripts/test.sh ./outbound/...   these packages of the root module only
@@ -10,21 +10,23 @@ cd "$(dirname "$0")/.."
 
 say() { printf '== %s\n' "$*"; }
 
+# install installs Debian packages, where that is possible.
+install() {
+	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+	say "installing $*"
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
 # find_postgres succeeds if PostgreSQL 15 or newer is on this machine.
 find_postgres() { go run ./internal/pgtest/withserver -find; }
 
 if [ "${1:-}" != inside ]; then
 	if ! found=$(find_postgres 2>&1); then
-		if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-			say "installing PostgreSQL"
-			apt-get update -qq
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql postgresql-client >/dev/null
-			found=$(find_postgres)
-		else
-			printf '%s\n' "$found" >&2
-			exit 1
-		fi
+		install postgresql postgresql-client || { printf '%s\n' "$found" >&2; exit 1; }
+		found=$(find_postgres)
 	fi
+	# Its tests say how to install it where this cannot.
+	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || install pgbouncer || true
 	say "PostgreSQL: $found"
 	exec go run ./internal/pgtest/withserver "$0" inside "$@"
 fi

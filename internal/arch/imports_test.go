@@ -53,6 +53,8 @@ var rooms = []room{
 
 	{dir: "internal/arch", why: "it reads source and runs nothing"},
 	{dir: "internal/endtoend", why: "it holds tests only"},
+	{dir: "internal/simulation", why: "it holds tests only"},
+	{dir: "internal/failures", why: "it holds tests only"},
 	{dir: "internal/pgtest", may: []string{pgx}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/pgtest/*", may: []string{"internal/pgtest"}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/semanticsdoc", free: true},
