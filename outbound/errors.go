@@ -1,9 +1,12 @@
 package outbound
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
 // Effect is what is known about the command's effect at the provider, by this
@@ -63,14 +66,14 @@ const (
 	ErrManualReview Code = "manual_review" // Nobody but a person can tell.
 )
 
-// Error returns the code's name.
+// Error returns the code's name after the package's.
 func (c Code) Error() string { return "outbound: " + string(c) }
 
 // says is what an Error's text tells beside its code.
 var says = map[Code]string{
 	ErrInvalid:             "nothing was sent; correct the call",
-	ErrFingerprintConflict: "nothing was sent; this command was another request before: a changed request needs a new command",
-	ErrOverloaded:          "nothing was sent; too many calls wait for the ledger: call again",
+	ErrFingerprintConflict: "nothing was sent; this command was another request before",
+	ErrOverloaded:          "nothing was sent; this process takes no more calls now: call again with the same command",
 	ErrForgotten:           "nothing was sent; the command is older than the ledger remembers: find out at the provider whether it was executed",
 	ErrStore:               "nothing was sent; the ledger could not be asked: call again with the same command",
 	ErrNewerRecord:         "nothing was sent; the record was written by a newer build: call again where that build runs",
@@ -114,7 +117,7 @@ func (e *Error) Error() string {
 	if e.Operation != "" {
 		b.WriteString(cleanText(e.Operation) + " ")
 	}
-	b.WriteString(string(e.Code) + ": " + says[e.Code])
+	b.WriteString(string(e.Code) + ": " + e.says())
 	if e.ProviderCode != "" {
 		b.WriteString(" (" + cleanText(e.ProviderCode) + ")")
 	}
@@ -122,6 +125,28 @@ func (e *Error) Error() string {
 		b.WriteString(": " + clean(strings.ReplaceAll(e.Err.Error(), "\n", "; "), 1500))
 	}
 	return b.String()
+}
+
+// says is what the code's text tells, made precise by what is known.
+func (e *Error) says() string {
+	text := says[e.Code]
+	switch {
+	case e.Code == ErrFingerprintConflict && e.Effect == EffectNone:
+		return text + ", which had no effect: a changed request needs a new command"
+	case e.Code == ErrFingerprintConflict && e.Effect == EffectApplied:
+		return text + ", which was executed: a new command would be a second effect"
+	case e.Code == ErrFingerprintConflict:
+		return text + ", which may have been executed: call again with its first content, and make no new command before that is known"
+	case e.Code == ErrStore && (errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded)):
+		return "nothing was sent; the ledger did not answer before the time was up: call again with the same command"
+	case e.Code == ErrInvalid && errors.Is(e.Err, recordstore.ErrNotFound):
+		return "the ledger knows nothing of this command"
+	case e.Code == ErrInvalid && errors.Is(e.Err, recordstore.ErrNotHeld):
+		return "the record moved since that version, or is settled: read Status again"
+	case e.Code == ErrInvalid && e.Operation == "" && e.Command.ID == "":
+		return "correct the settings"
+	}
+	return text
 }
 
 // Unwrap returns the cause.

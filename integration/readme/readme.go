@@ -39,7 +39,7 @@ func Refund(ctx context.Context, pool *pgxpool.Pool, secretKey string, sealKey [
 	sc := stripe.NewClient(secretKey, stripe.WithBackends(stripe.NewBackendsWithConfig(
 		&stripe.BackendConfig{HTTPClient: transport.Client()})))
 
-	// The only new line at a call: the name of the intent, stored in your own row before.
+	// The new line at a call: the name of the intent, stored in your own row before.
 	ctx = outbound.WithCommand(ctx, outbound.Command{ID: refund.CommandID})
 	r, err := sc.V1Refunds.Create(ctx, &stripe.RefundCreateParams{Charge: stripe.String(charge)})
 	if err != nil {

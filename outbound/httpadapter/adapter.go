@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ type Config struct {
 	Provider   string   // Required. Never changed: it is part of every key.
 	Account    string   // Required: the provider's own id of the default account.
 	Mode       string   // Required: "live", "test", "sandbox".
-	BaseURL    string   // Required. Its path, if it has one, stands before every target.
+	BaseURL    string   // Required: https, or http that stays on the machine. Its path, if it has one, stands before every target.
 	Hosts      []string // Further hosts of the provider, "files.stripe.com". Credentials go to these and BaseURL's host only.
 	Operations []rs.Operation
 
@@ -158,6 +159,8 @@ func (a *Adapter) readHosts() (problems []error) {
 		return []error{errors.New("Config.BaseURL is no absolute URL, as https://api.example.com")}
 	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
 		return []error{errors.New("Config.BaseURL holds more than scheme, host and path")}
+	case base.Scheme == "http" && !staysHere(base.Hostname()):
+		return []error{errors.New("Config.BaseURL: credentials would travel in clear: use https")}
 	}
 	base.Path, base.RawPath = strings.TrimSuffix(base.Path, "/"), strings.TrimSuffix(base.RawPath, "/")
 	a.base = base
@@ -170,6 +173,17 @@ func (a *Adapter) readHosts() (problems []error) {
 		a.hosts[hostKey("https", host)] = true
 	}
 	return problems
+}
+
+// staysHere reports whether requests to host never leave the machine, so that
+// plain http does: a loopback address, localhost, or a name that the top level
+// domain test keeps out of every public DNS. Source: RFC 6761, 6.2 and 6.3.
+func staysHere(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".test")
 }
 
 // setTransport prepares the two ways to send: over kept connections, and over a
