@@ -80,7 +80,7 @@ var says = map[Code]string{
 	ErrForbidden:           "nothing was sent; the caller may not see the recorded answer",
 	ErrExpired:             "nothing was sent; the command's NotAfter has passed",
 	ErrAbandoned:           "nothing was sent; the command was abandoned by a person",
-	ErrRejected:            "not executed; the provider does not accept the request: correct it under a new command",
+	ErrRejected:            "not executed; the provider does not accept the request as it is: correct it under a new command, or call again once what it waits for is there",
 	ErrRefused:             "the provider refused; this is final for the command",
 	ErrAuth:                "not executed; the provider does not accept the credentials: repair them and call again with the same command",
 	ErrRateLimited:         "not executed; the provider limits the rate: call again later with the same command",

@@ -228,7 +228,7 @@ func TestR09_NeverStartedOrAnswerLost(t *testing.T) {
 			b.Errorf("answer lost: RetryAfter %v, Sent %v", again, e.Sent)
 		}
 
-		wrong := stripe.RefundCreate(cmd("r9-wrong"), url.Values{"charge": {b.charge}, "amount": {"-5"}})
+		wrong := stripe.RefundCreate(cmd("r9-wrong"), url.Values{"charge": {b.charge}, "amount": {"0"}})
 		e = b.fails(wrong, outbound.ErrRejected, outbound.EffectNone)
 		if _, again := outbound.RetryAfter(e); again || !strings.Contains(e.Error(), "correct it") {
 			b.Errorf("not valid: RetryAfter %v, %q", again, e)

@@ -46,6 +46,13 @@ type Seeder interface {
 	Seeds() map[string]any
 }
 
+// Namer is a Dialect that knows the names of all its operations: a fault for
+// another one is refused, since it would never strike.
+type Namer interface {
+	// Operations returns the names that Recognise puts into Call.Operation.
+	Operations() []string
+}
+
 // Request is a request as it arrived, read to its end.
 type Request struct {
 	ID     string // the provider's id of the request, as Dialect.RequestID words it

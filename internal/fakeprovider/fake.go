@@ -24,8 +24,10 @@
 package fakeprovider
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -165,7 +167,7 @@ func (f *Fake) isClosed() bool {
 
 // Inject arms faults. Each request meets at most one: the first that matches,
 // in the order of injection. It returns an error, and arms none, if a fault
-// makes no sense.
+// makes no sense or waits for an operation that the provider does not have.
 func (f *Fake) Inject(list ...Fault) error {
 	for _, x := range list {
 		if err := x.check(); err != nil {
@@ -175,9 +177,27 @@ func (f *Fake) Inject(list ...Fault) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, x := range list {
+		if x.Operation != "" && !f.knows(x.Operation) {
+			return fmt.Errorf("fault %s: the provider has no operation %q", x.Kind, x.Operation)
+		}
+	}
+	for _, x := range list {
 		f.faults.add(x)
 	}
 	return nil
+}
+
+// Knows reports whether the provider may have an operation of that name: it has
+// one, or does not name its operations.
+func (f *Fake) Knows(operation string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.knows(operation)
+}
+
+func (f *Fake) knows(operation string) bool {
+	n, ok := f.dialect.(Namer)
+	return !ok || slices.Contains(n.Operations(), operation)
 }
 
 // Faults returns the faults that still wait for requests; Times and Skip are

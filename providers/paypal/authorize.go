@@ -80,6 +80,9 @@ func (a *authorizer) client(ctx context.Context, account string) (client, error)
 	if id == "" || secret == "" {
 		return client{}, fmt.Errorf("%w: paypal: Config.Credentials returned no client id or no secret", outbound.ErrAuth)
 	}
+	if !tidy(id) || !tidy(secret) {
+		return client{}, fmt.Errorf("%w: paypal: what Config.Credentials returned: %w", outbound.ErrInvalid, errUntidy)
+	}
 	return client{id, secret}, nil
 }
 

@@ -174,6 +174,8 @@ func TestJudgeFailure(t *testing.T) {
 		{"conflict without a key", invoiceCancel, 409, `{"name":"RESOURCE_CONFLICT"}`, outbound.Verdict{Code: outbound.ErrInFlight, ProviderCode: "RESOURCE_CONFLICT"}},
 		{"declined", orderCapture, 422, withIssue("INSTRUMENT_DECLINED"), none(outbound.ErrRefused, "INSTRUMENT_DECLINED")},
 		{"business rule", captureRefund, 422, withIssue("REFUND_AMOUNT_EXCEEDED"), none(outbound.ErrRefused, "REFUND_AMOUNT_EXCEEDED")},
+		{"undecided and decided at once", orderCapture, 422, `{"name":"X","details":[{"issue":"ORDER_NOT_APPROVED"},{"issue":"INSTRUMENT_DECLINED"}]}`, none(outbound.ErrRefused, "ORDER_NOT_APPROVED")},
+		{"422 without details", orderCapture, 422, `{"name":"ORDER_NOT_APPROVED"}`, none(outbound.ErrRefused, "ORDER_NOT_APPROVED")},
 		{"v1 without details", subscriptionCreate, 400, `{"name":"DUPLICATE_REQUEST_ID","message":"m"}`, look("DUPLICATE_REQUEST_ID")},
 		{"v1 with a sentence", subscriptionCreate, 400, `{"name":"DUPLICATE_REQUEST_ID","details":[{"issue":"already used"}]}`, look("DUPLICATE_REQUEST_ID")},
 		{"rate limit", orderCapture, 429, `{"name":"RATE_LIMIT_REACHED","message":"m"}`, outbound.Verdict{Effect: outbound.EffectNone, Code: outbound.ErrRateLimited, ProviderCode: "RATE_LIMIT_REACHED", Again: true}},
@@ -195,6 +197,12 @@ func TestJudgeFailure(t *testing.T) {
 		"PAYPAL_REQUEST_ID_PREVIOUSLY_USED", "DUPLICATE_REQUEST_ID",
 	} {
 		rows = append(rows, judgement{issue, captureRefund, 422, withIssue(issue), look(issue)})
+	}
+	for _, issue := range []string{
+		"ORDER_NOT_APPROVED", "PAYER_ACTION_REQUIRED", "DECIMAL_PRECISION", "CANNOT_BE_NEGATIVE", "CANNOT_BE_ZERO_OR_NEGATIVE",
+		"INVALID_CURRENCY_CODE", "AMOUNT_MISMATCH", "ITEM_TOTAL_MISMATCH", "ITEM_TOTAL_REQUIRED", "MULTI_CURRENCY_ORDER",
+	} {
+		rows = append(rows, judgement{issue, orderCapture, 422, withIssue(issue), none(outbound.ErrRejected, issue)})
 	}
 	judgeAll(t, rows)
 }

@@ -28,6 +28,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
@@ -124,10 +125,26 @@ func (cfg *Config) needsCaller() bool {
 	return cfg.Credentials == nil && cfg.ClientID == "" && cfg.Secret == ""
 }
 
+// errUntidy is of a value that PayPal never gave out as it is. A mounted secret
+// often ends in a newline.
+var errUntidy = errors.New("it holds white space or a control character, as the newline at the end of a mounted file: trim it")
+
+// tidy reports whether s holds neither white space nor control characters.
+func tidy(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) })
+}
+
 func (cfg *Config) check() error {
 	var errs []error
 	if cfg.Account == "" {
 		errs = append(errs, errors.New("Config.Account is missing: state the merchant id"))
+	}
+	for _, f := range []struct{ name, value string }{
+		{"Account", cfg.Account}, {"ClientID", cfg.ClientID}, {"Secret", cfg.Secret},
+	} {
+		if !tidy(f.value) {
+			errs = append(errs, fmt.Errorf("Config.%s: %w", f.name, errUntidy))
+		}
 	}
 	if strings.Contains(cfg.Account, "@") {
 		errs = append(errs, errors.New("Config.Account is an e-mail address: state the merchant id"))

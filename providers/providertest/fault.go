@@ -97,7 +97,8 @@ type Fault struct {
 }
 
 // Inject arms faults. Each request meets at most one: the first that matches, in
-// the order of injection. A fault that makes no sense fails the test.
+// the order of injection. A fault that makes no sense, or that waits for an
+// operation that the provider does not have, fails the test.
 func (f *Fake) Inject(faults ...Fault) {
 	f.tb.Helper()
 	list := make([]fakeprovider.Fault, len(faults))

@@ -180,8 +180,15 @@ func (f *Fake) Now() time.Time { return f.engine.Now() }
 func (f *Fake) Reset() { f.engine.Reset() }
 
 // Effects returns how many effects operation really had; "" counts all. A
-// decline or a refusal has none, whatever object remains.
-func (f *Fake) Effects(operation string) int { return f.engine.Effects(operation) }
+// decline or a refusal has none, whatever object remains. An operation that the
+// provider does not have fails the test.
+func (f *Fake) Effects(operation string) int {
+	f.tb.Helper()
+	if operation != "" && !f.engine.Knows(operation) {
+		f.tb.Errorf("providertest: the provider has no operation %q", operation)
+	}
+	return f.engine.Effects(operation)
+}
 
 // EffectsOfKey returns how many effects a raw key had.
 func (f *Fake) EffectsOfKey(key string) int { return f.engine.EffectsOfKey(key) }

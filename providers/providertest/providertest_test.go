@@ -195,6 +195,9 @@ func (s *spy) Fatalf(format string, _ ...any) { s.failed = format; panic(errStop
 // A test that misuses the fake fails with a reason.
 func TestMisuseFailsTheTest(t *testing.T) {
 	for name, misuse := range map[string]func(*providertest.Fake){
+		"unknown operation": func(f *providertest.Fake) {
+			f.Inject(providertest.Fault{Kind: providertest.Hang, Operation: "refund.creat"})
+		},
 		"unknown kind":   func(f *providertest.Fake) { f.Inject(providertest.Fault{Kind: "explode"}) },
 		"foreign seed":   func(f *providertest.Fake) { f.Seed(providertest.ApprovedOrder{}) },
 		"unknown seed":   func(f *providertest.Fake) { f.Seed(7) },

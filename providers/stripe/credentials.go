@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
 )
@@ -26,6 +27,9 @@ func (a *access) check() error {
 	if !strings.HasPrefix(a.Account, "acct_") {
 		return errors.New("stripe: Config.Account must be Stripe's id of the account, acct_…")
 	}
+	if !tidy(a.Account) {
+		return fmt.Errorf("stripe: Config.Account: %w", errUntidy)
+	}
 	if a.SecretKey != "" {
 		if err := a.checkKey(a.SecretKey); err != nil {
 			return fmt.Errorf("stripe: Config.SecretKey: %w", err)
@@ -40,10 +44,22 @@ func (a *access) check() error {
 // checkKey refuses what is no secret key and a key of the other mode. A key
 // that tells no mode is taken.
 func (a *access) checkKey(key string) error {
+	if !tidy(key) {
+		return errUntidy
+	}
 	if !strings.HasPrefix(key, "sk_") && !strings.HasPrefix(key, "rk_") {
 		return errors.New("expected a secret or restricted key, sk_… or rk_…")
 	}
 	return a.checkMode(key)
+}
+
+// errUntidy is of a value that no header can carry as it is. A mounted secret
+// often ends in a newline.
+var errUntidy = errors.New("it holds white space or a control character, as the newline at the end of a mounted file: trim it")
+
+// tidy reports whether s holds neither white space nor control characters.
+func tidy(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) })
 }
 
 func (a *access) checkMode(key string) error {
@@ -124,6 +140,9 @@ func (a *access) secret(ctx context.Context, account string, own []outbound.Fiel
 		if err != nil {
 			return "", fmt.Errorf("stripe: Config.Credentials: %w", err)
 		}
+		if !tidy(key) {
+			return "", fmt.Errorf("%w: stripe: the key that Config.Credentials returned: %w", outbound.ErrInvalid, errUntidy)
+		}
 		if err := a.checkMode(key); err != nil {
 			return "", fmt.Errorf("%w: stripe: Config.Credentials: %w", outbound.ErrInvalid, err)
 		}
@@ -132,7 +151,7 @@ func (a *access) secret(ctx context.Context, account string, own []outbound.Fiel
 		}
 		return key, nil
 	case a.SecretKey == "":
-		return "", fmt.Errorf("%w: stripe: set Config.SecretKey or Config.Credentials to send without a caller's own key", outbound.ErrAuth)
+		return "", fmt.Errorf("%w: no SecretKey in stripe.Config: this adapter serves a drop-in only", outbound.ErrInvalid)
 	}
 	return a.SecretKey, nil
 }

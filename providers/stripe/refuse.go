@@ -22,10 +22,11 @@ var (
 	_ httpadapter.BatchFinder   = codec{}
 )
 
-// Check refuses a message to API v2 without a version, which Stripe requires.
+// Check refuses a message to API v2 without a version, which Stripe requires, and
+// one to API v1 with an amount that is none.
 func (codec) Check(op replaysemantics.Operation, m outbound.Message) error {
 	if !isV2(op) {
-		return nil
+		return checkAmounts(op, m)
 	}
 	for _, f := range m.Header {
 		if strings.EqualFold(f.Name, headerVersion) && f.Value != "" {

@@ -217,7 +217,7 @@ func TestRefusedCredentials(t *testing.T) {
 // and that a changed request needs a new command (C07).
 func TestValidation(t *testing.T) {
 	run(t, nil, func(b *bench) {
-		wrong := stripe.RefundCreate(outbound.Command{ID: "cmd_1"}, url.Values{"charge": {b.charge}, "amount": {"five"}})
+		wrong := stripe.RefundCreate(outbound.Command{ID: "cmd_1"}, url.Values{"charge": {b.charge}, "amount": {"0"}})
 		e := b.failure(wrong, outbound.ErrRejected, outbound.EffectNone)
 		if e.Answer == nil || e.Answer.Label != "" || e.Answer.StatusCode != http.StatusBadRequest {
 			b.Errorf("got %+v", e.Answer)

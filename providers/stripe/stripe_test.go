@@ -26,6 +26,10 @@ func TestSettings(t *testing.T) {
 		{"drop-in only", func(c *Config) { c.SecretKey = "" }, ""},
 		{"no account", func(c *Config) { c.Account = "" }, "Config.Account"},
 		{"no Stripe account", func(c *Config) { c.Account = "main" }, "Config.Account"},
+		{"a newline after the account", func(c *Config) { c.Account += "\n" }, "trim it"},
+		{"a newline after the key", func(c *Config) { c.SecretKey += "\n" }, "trim it"},
+		{"a space before the key", func(c *Config) { c.SecretKey = " " + c.SecretKey }, "trim it"},
+		{"a control character in the key", func(c *Config) { c.SecretKey += "\x00x" }, "control character"},
 		{"publishable key", func(c *Config) { c.SecretKey = "pk_live_abc" }, "sk_… or rk_…"},
 		{"test key, live mode", func(c *Config) { c.SecretKey = "sk_test_abc" }, "Config.Test is not set"},
 		{"restricted test key, live mode", func(c *Config) { c.SecretKey = "rk_test_abc" }, "Config.Test is not set"},
@@ -132,7 +136,8 @@ func TestAuthorizeRefusesOtherMode(t *testing.T) {
 		{"live key in test mode", Config{SecretKey: "sk_test_x", Test: true}, "Bearer rk_live_secret", outbound.ErrInvalid},
 		{"from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "sk_test_secret", nil }}, "", outbound.ErrInvalid},
 		{"no secret key from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "", nil }}, "", outbound.ErrAuth},
-		{"no key at all", Config{}, "", outbound.ErrAuth},
+		{"no key at all", Config{}, "", outbound.ErrInvalid},
+		{"a newline from Credentials", Config{Credentials: func(context.Context, string) (string, error) { return "sk_live_secret_\n", nil }}, "", outbound.ErrInvalid},
 		{"vault down", Config{Credentials: func(context.Context, string) (string, error) { return "", context.DeadlineExceeded }}, "", context.DeadlineExceeded},
 	} {
 		c.cfg.Account = "acct_1"

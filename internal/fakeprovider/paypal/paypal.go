@@ -92,7 +92,17 @@ type dialect struct {
 var (
 	_ fakeprovider.Dialect = (*dialect)(nil)
 	_ fakeprovider.Seeder  = (*dialect)(nil)
+	_ fakeprovider.Namer   = (*dialect)(nil)
 )
+
+// Operations implements fakeprovider.Namer.
+func (d *dialect) Operations() []string {
+	names := make([]string, len(d.routes))
+	for i := range d.routes {
+		names[i] = d.routes[i].op
+	}
+	return names
+}
 
 // RequestID has the form of PayPal's debug ids: 13 hexadecimal digits. The
 // factor is odd, so no two requests share one.

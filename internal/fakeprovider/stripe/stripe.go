@@ -89,6 +89,15 @@ type parsed struct {
 	live   bool
 }
 
+// Operations implements fakeprovider.Namer.
+func (d *dialect) Operations() []string {
+	var names []string
+	for _, r := range routes() {
+		names = append(names, r.op)
+	}
+	return names
+}
+
 func (d *dialect) RequestID(n uint64) string { return fmt.Sprintf("req_fake%012d", n) }
 
 func (d *dialect) Recognise(r *fakeprovider.Request) fakeprovider.Call {
