@@ -129,13 +129,10 @@ func TestWrites(t *testing.T) {
 			t.Errorf("%s: %v", call.Operation, err)
 		}
 		key, err := client.Key(call.Command, call.Operation, "")
-		if err != nil {
+		if (err != nil) != (call.Operation == "subscription.cancel") { // a DELETE has no key
 			t.Fatal(err)
 		}
 		want := key.Raw()
-		if call.Operation == "subscription.cancel" { // a DELETE
-			want = ""
-		}
 		seen := w.take()
 		if len(seen) == 0 {
 			t.Errorf("%s: nothing was sent: %v", call.Operation, err)
@@ -166,7 +163,7 @@ func TestLookups(t *testing.T) {
 			continue // nothing finds its effect
 		}
 		key, err := client.Key(call.Command, call.Operation, "")
-		if err != nil {
+		if err != nil && op.HasKey() {
 			t.Fatal(err)
 		}
 		frozen, err := adapter.Freeze(op, call.Message, key.Mark())
