@@ -137,6 +137,8 @@ func (e *Error) says() string {
 		return text + ", which was executed: a new command would be a second effect"
 	case e.Code == ErrFingerprintConflict:
 		return text + ", which may have been executed: call again with its first content, and make no new command before that is known"
+	case e.Code == ErrStore && e.Effect == EffectApplied && e.Sent:
+		return "the effect is applied; the ledger could not be told yet, and the next call replays it"
 	case e.Code == ErrStore && (errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded)):
 		return "nothing was sent; the ledger did not answer before the time was up: call again with the same command"
 	case e.Code == ErrInvalid && errors.Is(e.Err, recordstore.ErrNotFound):

@@ -46,8 +46,9 @@ func TestWorkerAndLedgerAnHourApart(t *testing.T) {
 			if reply := s.must(s.refund("open")); reply.Label != outbound.OriginalReplay || len(s.fake.Requests(refundCreate)) != before+1 {
 				t.Errorf("inside the window the answer is %s by %s, want the original by a resend", reply.Label, reply.Evidence)
 			}
-			if reply := s.must(s.refund("closed")); reply.Label != outbound.LatestStatus || len(s.fake.Requests(refundCreate)) != before+1 {
-				t.Errorf("past the window the answer is %s by %s, want the latest status by a look-up", reply.Label, reply.Evidence)
+			s.latestOrUnknown(s.refund("closed"))
+			if n := len(s.fake.Requests(refundCreate)); n != before+1 {
+				t.Errorf("%d requests were sent past the window", n-before-1)
 			}
 		})
 	}
@@ -82,7 +83,7 @@ func (s *service) notAfter(now func() time.Time) {
 	over := s.refund("time is over")
 	over.Command.NotAfter = now().Add(-time.Minute)
 	before := len(s.fake.Requests(refundCreate))
-	if _, err := s.Do(s.t.Context(), over); !errors.Is(err, outbound.ErrExpired) || outbound.EffectOf(err) != outbound.EffectNone && outbound.EffectOf(err) != outbound.EffectUnknown {
+	if _, err := s.Do(s.t.Context(), over); !errors.Is(err, outbound.ErrExpired) {
 		s.t.Errorf("after NotAfter: %v", err)
 	}
 	if after := len(s.fake.Requests(refundCreate)); after != before {

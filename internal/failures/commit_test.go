@@ -140,8 +140,7 @@ func TestServerGoesDownUnderAStatement(t *testing.T) {
 			p, through, direct := spoiled(t, n, of.String())
 			s := newService(t, through, nil)
 			s.must(s.refund("warm"))
-			p.down = n.stop
-			p.spoil(of, stopServer, 1)
+			p.stopAt(of, n.process.Stop)
 			call := s.refund("one")
 			if of == claimStatement {
 				s.fails(call, "connect")

@@ -145,7 +145,7 @@ func (c *crowd) take(ctx context.Context, worker int, s step) error {
 		a.record, a.now, err = store.Get(ctx, s.id)
 	}
 	returned := time.Since(c.began)
-	contract, known := contractError(err)
+	known, contract := contractError(err)
 	if !known {
 		return fmt.Errorf("%s: %w", s, err)
 	}
@@ -292,9 +292,12 @@ func TestTheCheckerRefusesBrokenLedgers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const tries = 50
+			tries := uint64(50)
+			if name == "sound" {
+				tries = 10 // it takes them all
+			}
 			c := newCrowd(openMemory(wrong), 0)
-			for seed := range uint64(tries) {
+			for seed := range tries {
 				verdict, _ := porcupine.CheckOperationsVerbose(sequential(), c.play(t, seed), patience)
 				if verdict == porcupine.Illegal {
 					if name == "sound" {

@@ -32,14 +32,15 @@ type answer struct {
 	err      error // nil, or one of the contract's, unwrapped.
 }
 
-// contractError returns which of the contract's errors err is.
-func contractError(err error) (e error, known bool) {
+// contractError returns which of the contract's errors err is, and false where it
+// is none of them.
+func contractError(err error) (known bool, e error) {
 	for _, e := range []error{nil, recordstore.ErrNotHeld, recordstore.ErrNotFound} {
 		if errors.Is(err, e) {
-			return e, true
+			return true, e
 		}
 	}
-	return err, false
+	return false, err
 }
 
 // expected is what a ledger does that takes one step after another: rec is the

@@ -50,7 +50,7 @@ type proxy struct {
 	times   int
 	struck  int
 	release chan struct{}
-	down    func() // Of stopServer.
+	down    func() // Stops the server.
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -82,6 +82,22 @@ func (p *proxy) spoil(of statement, how mishap, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.of, p.how, p.times, p.struck = of, how, times, 0
+}
+
+// stopAt lets down stop the server at the next statement of one kind.
+func (p *proxy) stopAt(of statement, down func()) {
+	p.spoil(of, stopServer, 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = down
+}
+
+// stop stops the server.
+func (p *proxy) stop() {
+	p.mu.Lock()
+	down := p.down
+	p.mu.Unlock()
+	down()
 }
 
 // heal lets everything pass again, and what was delayed too. It returns how often
@@ -155,7 +171,7 @@ func (s *session) requests() error {
 			_, err = s.server.Write(m[:len(m)/2])
 			return errors.Join(err, errSpoiled)
 		case stopServer:
-			s.down()
+			s.stop()
 			return errSpoiled
 		case "":
 		default:

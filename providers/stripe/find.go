@@ -17,7 +17,7 @@ import (
 
 // Bounds of look-ups.
 const (
-	clockSkew = 5 * time.Minute // between the ledger's clock and Stripe's
+	clockSkew = 2 * time.Hour // between the ledger's clock and Stripe's: a zone set wrong is an hour
 	pageSize  = 100
 	maxPages  = 10  // of a list for one look-up; what is longer is not searched to its end
 	allPages  = 100 // of a list that answers many

@@ -24,17 +24,20 @@ import (
 // statement may meet another server connection, with pgx told to prepare nothing.
 func TestSuiteThroughPgBouncer(t *testing.T) {
 	t.Parallel()
-	recordstoretest.Run(t, &bounced{harness: harness{mode: pgx.QueryExecModeExec}, bouncer: startBouncer(t, 20)})
+	pool := startBouncer(t, 20).pool(t, pgtest.Pool(t), pgx.QueryExecModeExec)
+	recordstoretest.Run(t, &bounced{harness: harness{pool: pool}})
 }
 
-// bounced is the harness of ledgers that are reached through PgBouncer.
+// bounced is the harness of ledgers in one database, each in a schema of its own:
+// they also share the server's connections.
 type bounced struct {
 	harness
-	bouncer bouncer
+	opened int
 }
 
 func (h *bounced) Open(t testing.TB, now func() time.Time) recordstore.Store {
-	h.pool, h.opts = h.bouncer.pool(t, pgtest.Pool(t), h.mode), &postgres.Options{Now: now}
+	h.opened++
+	h.opts = &postgres.Options{Now: now, Schema: fmt.Sprintf("ledger_%d", h.opened)}
 	migrate(t, h.pool, h.opts)
 	return postgres.New(h.pool, h.opts)
 }

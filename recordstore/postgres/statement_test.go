@@ -204,18 +204,13 @@ func TestNoConnectionHeld(t *testing.T) {
 	}
 }
 
-// A pool behind PgBouncer in transaction mode may be told to prepare nothing, or
-// to describe only: the whole suite holds in each of pgx's modes.
-func TestSuiteInOtherQueryModes(t *testing.T) {
+// The whole suite holds in pgx's plainest mode too. pgbouncer_test.go runs it in
+// the mode that prepares nothing.
+func TestSuiteInSimpleProtocol(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
-		t.Run(mode.String(), func(t *testing.T) {
-			t.Parallel()
-			h := newHarness(t, mode)
-			h.plain = true
-			recordstoretest.Run(t, h)
-		})
-	}
+	h := newHarness(t, pgx.QueryExecModeSimpleProtocol)
+	h.plain = true
+	recordstoretest.Run(t, h)
 }
 
 // A strict default isolation turns a concurrent change into an error of the

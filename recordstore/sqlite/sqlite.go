@@ -261,6 +261,9 @@ func (s *Store) Durable() bool { return true }
 // error nothing was changed, or, where the commit itself failed, it is not known.
 func (s *Store) write(ctx context.Context, f func(tx *sql.Tx, now sql.NamedArg) error) error {
 	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("database is locked by another writer: %w", err)
+	}
 	if err != nil {
 		return err
 	}
