@@ -109,7 +109,7 @@ func TestFindByState(t *testing.T) {
 // and that a search which finds nothing proves nothing.
 func TestFindInList(t *testing.T) {
 	t.Parallel()
-	first := time.Unix(1_796_000_300, 0)
+	first := time.Unix(1_796_000_000+2*60*60, 0)
 	other := func(id string) string { return fmt.Sprintf(`{"id":%q,"object":"refund","status":"succeeded"}`, id) }
 	ours := `{"id":"re_9","object":"refund","status":"pending","metadata":{"samekey_command":"` + mark + `"}}`
 	const query = "/v1/refunds?charge=ch_1&created%5Bgte%5D=1796000000&limit=100"
