@@ -143,7 +143,7 @@ func (cfg *Config) check() error {
 		{"Account", cfg.Account}, {"ClientID", cfg.ClientID}, {"Secret", cfg.Secret},
 	} {
 		if !tidy(f.value) {
-			errs = append(errs, fmt.Errorf("Config.%s: %w", f.name, errUntidy))
+			errs = append(errs, fmt.Errorf("%s: %w", "Config."+f.name, errUntidy))
 		}
 	}
 	if strings.Contains(cfg.Account, "@") {
