@@ -38,7 +38,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s).
 	@scripts/fuzz.sh $(FUZZTIME)
 
 chaos: ## Kill workers at random for DURATION (30s) on STORE (postgres, sqlite); SEED repeats a run.
-	@go test -count=1 -timeout 20m ./internal/simulation -args -for 1m -search $(if $(SEED),-seed $(SEED))
-	@go test -count=1 -v -run '^TestBacklogIsDrained$$' ./internal/chaos
+	@go test -count=1 -timeout 20m -run '^TestSimulation$$' ./internal/simulation -args -for 1m $(if $(SEED),-seed $(SEED))
+	@go test -count=1 -timeout 20m -run '^Test(KilledAtEveryStep|KilledDuring.*|BacklogIsDrained|ClocksAnHourApart)$$' ./internal/chaos
 	@go build -o bin/chaos ./internal/chaos/run
 	@bin/chaos -duration $(DURATION) -store $(STORE) $(if $(SEED),-seed $(SEED))

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -50,7 +49,7 @@ type command struct {
 	id       recordstore.ID
 	key      string // The raw key, as the fake counts effects.
 	keyHash  [32]byte
-	approve  string // The order whose payer has not approved it yet.
+	order    string // Of the payer who can choose another way to pay.
 }
 
 // newCommands are four commands: of each provider one whose second effect nothing
@@ -72,7 +71,9 @@ func (s *run) newCommands(t *testing.T) []*command {
 		card = "pm_card_chargeDeclined"
 	}
 	money := paypal.Money{Value: "1.00", Currency: "USD"}
-	order := s.order(t)
+	// The payer's bank refuses until the payer chooses another way to pay: the same
+	// request is refused now and executed later.
+	order := s.plant(t, "paypal", fakepaypal.ApprovedOrder{Outcome: "INSTRUMENT_DECLINED"})
 	calls := []*command{
 		{provider: "stripe", call: stripe.RefundCreate(one(0), url.Values{
 			"charge": {s.plant(t, "stripe", fakestripe.Charge{Amount: 100_000})}, "amount": {"100"}})},
@@ -80,7 +81,7 @@ func (s *run) newCommands(t *testing.T) []*command {
 			"amount": {"1000"}, "currency": {"eur"}, "payment_method": {card}, "confirm": {"true"}, "off_session": {"true"},
 			"customer": {s.plant(t, "stripe", fakestripe.Customer{})}})},
 		{provider: "paypal", call: paypal.CaptureRefund(one(2), s.plant(t, "paypal", fakepaypal.CompletedCapture{Value: "500.00"}), paypal.RefundRequest{Amount: money})},
-		{provider: "paypal", call: paypal.OrderCapture(one(3), order, nil), approve: order},
+		{provider: "paypal", call: paypal.OrderCapture(one(3), order, nil), order: order},
 	}
 	for _, c := range calls {
 		if c.call.Err != nil {
@@ -104,18 +105,6 @@ func (s *run) plant(t *testing.T, provider string, object any) string {
 		t.Fatal(err)
 	}
 	return id
-}
-
-// order creates an order that waits for its payer's approval.
-func (s *run) order(t *testing.T) string {
-	t.Helper()
-	r, err := s.observer.clients["paypal"].Do(context.Background(), paypal.OrderCreate(outbound.Command{ID: "order"}, map[string]any{
-		"intent": "CAPTURE", "purchase_units": []any{map[string]any{"amount": map[string]any{"currency_code": "USD", "value": "10.00"}}},
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.ExternalRef
 }
 
 // effects is how often the command has really happened.

@@ -39,11 +39,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	reads := r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/token")
 	if n.view.luck != nil {
-		if reads {
-			if n.sim.faults.IntN(10) == 0 {
-				return nil, errUnreachable
-			}
-		} else if err := n.inject(); err != nil {
+		if err := n.inject(reads); err != nil {
 			return nil, err
 		}
 	}
@@ -62,11 +58,20 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// inject arms at most one fault for the request that follows.
-func (n *network) inject() error {
+// inject arms at most one fault for the request that follows. One that reads is
+// sometimes lost.
+func (n *network) inject(reads bool) error {
+	n.sim.dice.Lock()
+	defer n.sim.dice.Unlock()
+	if reads {
+		if n.sim.faults.IntN(10) == 0 {
+			return errUnreachable
+		}
+		return nil
+	}
 	n.at.fake.ClearFaults()
-	f, any := fault(n.sim.faults)
-	if !any {
+	f, meets := fault(n.sim.faults)
+	if !meets {
 		return nil
 	}
 	n.sim.note("fault %s delay %v applied %v stored %v running %v", f.Kind, f.Delay, f.Applied, f.Stored, f.Running)
@@ -78,7 +83,7 @@ func (n *network) inject() error {
 }
 
 // fault is what goes wrong with one request.
-func fault(luck *rand.Rand) (f fakeprovider.Fault, any bool) {
+func fault(luck *rand.Rand) (f fakeprovider.Fault, meets bool) {
 	kinds := []fakeprovider.Kind{
 		fakeprovider.DropBeforeApply, fakeprovider.DropAfterApply, fakeprovider.DropAfterApply, fakeprovider.LateApply, fakeprovider.LateApply,
 		fakeprovider.LateApply, fakeprovider.LateApply, fakeprovider.LateApply, fakeprovider.SlowApply, fakeprovider.Hang, fakeprovider.Truncate, fakeprovider.Empty,

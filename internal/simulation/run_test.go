@@ -27,7 +27,8 @@ type run struct {
 	seed   uint64
 	bad    variant
 	luck   *rand.Rand // The schedule's.
-	faults *rand.Rand // The network's.
+	faults *rand.Rand // The network's, guarded by dice.
+	dice   sync.Mutex
 
 	ledger    *ledger
 	resendFor time.Duration // Of reconcilers.
@@ -49,9 +50,8 @@ type run struct {
 
 // outcome is how a run ended.
 type outcome struct {
-	broken string
-	log    []string
-	states map[recordstore.State]int
+	broken string   // The first rule that was broken; "" for none.
+	log    []string // Everything that happened.
 }
 
 // play plays the schedule of a seed.
@@ -68,10 +68,9 @@ func play(t *testing.T, seed uint64, bad variant) (o outcome) {
 			s.drain()
 		}
 		s.close(t)
-		o = outcome{broken: s.broken, log: s.log, states: map[recordstore.State]int{}}
-		for _, rec := range s.ledger.all() {
-			o.states[rec.State]++
-		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		o = outcome{broken: s.broken, log: s.log}
 	})
 	return o
 }
@@ -134,24 +133,36 @@ func (s *run) sleep() {
 	<-wake
 }
 
-// wake lets one sleeper go on, or all.
-func (s *run) wake(all bool) bool {
+// wake lets one sleeper go on; false if nobody sleeps.
+func (s *run) wake() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.asleep) == 0 {
 		return false
 	}
-	if all {
-		for _, c := range s.asleep {
-			close(c)
-		}
-		s.asleep = nil
-		return true
-	}
 	i := s.luck.IntN(len(s.asleep))
 	close(s.asleep[i])
 	s.asleep = slices.Delete(s.asleep, i, i+1)
 	return true
+}
+
+// rest waits until everything that was set going waits for the clock or for the
+// schedule, and lets a moment pass, so that no two things are due at one instant.
+func (s *run) rest() {
+	synctest.Wait()
+	time.Sleep(time.Microsecond + rand64(s.luck, time.Millisecond))
+	synctest.Wait()
+}
+
+// killAll ends processes one after the other, and wakes the sleepers among them.
+func (s *run) killAll(all ...*worker) {
+	for _, w := range all {
+		w.kill()
+		s.rest()
+	}
+	for s.wake() {
+		s.rest()
+	}
 }
 
 // sent notes until when a request may still be performed.
@@ -240,12 +251,8 @@ func (w *worker) kill() {
 // drain lets everything come to its end, with nothing going wrong any more.
 func (s *run) drain() {
 	s.note("drain")
-	for _, w := range s.workers {
-		w.kill()
-	}
-	s.wake(true)
+	s.killAll(s.workers...)
 	for range 40 {
-		synctest.Wait()
 		if s.check(); s.failed() {
 			return
 		}
@@ -253,11 +260,12 @@ func (s *run) drain() {
 			break
 		}
 		time.Sleep(time.Hour)
-		synctest.Wait()
+		s.rest()
 		if _, err := s.observer.reconciler.Sweep(context.Background()); err != nil {
 			s.breaks("the last sweeps: %v", err)
 		}
 		time.Sleep(11 * time.Hour)
+		s.rest()
 	}
 	s.checkEnd()
 }
@@ -269,16 +277,12 @@ func unsettled(rec recordstore.Record) bool {
 // close ends every goroutine of the run.
 func (s *run) close(t *testing.T) {
 	t.Helper()
-	for _, w := range slices.Concat(s.workers, s.retired, []*worker{s.observer}) {
-		w.kill()
-	}
-	for s.wake(true) {
-		synctest.Wait()
-	}
+	all := slices.Concat(s.workers, s.retired, []*worker{s.observer})
+	s.killAll(all...)
 	for _, p := range s.providers {
 		p.server.Close()
 	}
-	for _, w := range slices.Concat(s.workers, s.retired, []*worker{s.observer}) {
+	for _, w := range all {
 		for _, c := range w.clients {
 			if err := c.Close(context.Background()); err != nil {
 				t.Error(err)

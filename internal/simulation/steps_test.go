@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"testing/synctest"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
@@ -27,19 +26,19 @@ func (s *run) step() {
 	case n < 45:
 		s.startSweep()
 	case n < 60:
-		s.wake(false)
+		s.wake()
 	case n < 64:
 		s.crash()
-	case n < 85:
+	case n < 82:
 		s.letTimePass()
-	case n < 93:
+	case n < 94:
 		s.webhook()
-	case n < 96:
+	case n < 97:
 		s.person()
 	default:
-		s.approve()
+		s.pay()
 	}
-	synctest.Wait()
+	s.rest()
 	s.check()
 }
 
@@ -137,13 +136,12 @@ func (s *run) letTimePass() {
 	time.Sleep(d)
 }
 
-// approve is what the payer of an order does at last.
-func (s *run) approve() {
+// pay lets the payer of an order choose another way to pay.
+func (s *run) pay() {
 	for _, c := range s.commands {
-		if c.approve != "" {
-			s.note("the payer approves")
-			_, _ = s.providers[c.provider].fake.Seed(fakepaypal.Approval{ID: c.approve}) // approved for good, or the order is past that
-			c.approve = ""
+		if c.order != "" {
+			s.note("the payer chooses another way to pay")
+			_, _ = s.providers[c.provider].fake.Seed(fakepaypal.Approval{ID: c.order}) // an order that is past that stays as it is
 		}
 	}
 }
@@ -156,7 +154,10 @@ func (s *run) webhook() {
 	if len(events) == 0 {
 		return
 	}
-	e := events[s.luck.IntN(len(events))]
+	e := events[len(events)-1]
+	if s.luck.IntN(2) == 0 {
+		e = events[s.luck.IntN(len(events))]
+	}
 	o, ok, err := observation(name, e)
 	if err != nil || !ok {
 		return
