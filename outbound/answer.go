@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
@@ -16,6 +17,9 @@ func (c *Client) conclude(ctx context.Context, o *order, rec recordstore.Record,
 		j.state = recordstore.ManualReview // a record that makes the adapter panic must not do so for ever
 	}
 	end := c.settle(ctx, o, rec, j)
+	if end.lost {
+		j = j.behind()
+	}
 	now := end.record
 	if now.State == recordstore.Sending && now.Noted == recordstore.Succeeded {
 		now.State = recordstore.Succeeded // another holder settles it
@@ -29,8 +33,8 @@ func (c *Client) conclude(ctx context.Context, o *order, rec recordstore.Record,
 		return c.settledByOthers(ctx, o, now, j, end)
 	case now.State == recordstore.ManualReview:
 		j.state = recordstore.ManualReview
-	case end.lost && !j.fact():
-		j.state = recordstore.Uncertain // what this claim learned says nothing of the new holder's deliveries
+	case !j.fact() && (end.lost || end.err != nil && time.Since(o.begun) >= c.opts.Lease):
+		j.state = recordstore.Uncertain // what this claim learned says nothing of a new holder's deliveries
 	}
 	e := j.failure(o, rec)
 	switch {

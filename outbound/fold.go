@@ -15,7 +15,7 @@ type judged struct {
 	state      recordstore.State
 	deliveries int  // of all attempts
 	blurred    bool // some answer makes absence no proof: a stored failure that says nothing, or one that speaks of another delivery
-	lasting    bool // a refusal that every delivery of the key meets
+	lasting    bool // a refusal that a look-up saw: it stands whoever else delivers, and however long the provider knows the key
 }
 
 // fold applies the rules of proof to the verdicts of one claim.
@@ -50,12 +50,12 @@ func fold(op replaysemantics.Operation, doubt bool, verdicts []Verdict) judged {
 	// The codec's own evidence that this answer is of an earlier run, by header or
 	// by status, is the provider's mark of a replay.
 	replayed := v.Evidence.Label() == OriginalReplay || v.Evidence.Label() == LatestStatus
-	j.lasting = replayed || op.Failures == replaysemantics.Stored
+	stays := replayed || op.Failures == replaysemantics.Stored
 	switch {
 	case v.Effect == EffectApplied:
 		j.state = recordstore.Succeeded
 	case v.Effect == EffectUnknown:
-	case v.Code == ErrRefused && (!open || j.lasting):
+	case v.Code == ErrRefused && (!open || stays):
 		j.state = recordstore.Refused
 	case v.Code != ErrRefused && !open:
 		j.state = recordstore.NotExecuted

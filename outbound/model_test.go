@@ -51,7 +51,7 @@ const (
 )
 
 func goodRules(failures replaysemantics.Failures) rules {
-	return rules{failures: failures, lease: 2, attempt: 1, window: 4, margin: 2, horizon: 1}
+	return rules{failures: failures, lease: 2, attempt: 1, window: 4, margin: 2, horizon: 1, lateAnswers: true, lateRefusals: true}
 }
 
 // world is one state of the model.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 // firstCheck is when an uncertain record is looked at first.
@@ -101,7 +102,7 @@ func (c *Client) reportFact(ctx context.Context, o *order, rec, now recordstore.
 	if !j.fact() {
 		return end
 	}
-	reported, err := c.report(ctx, rec.ID, c.result(o, rec, j))
+	reported, err := c.report(ctx, rec.ID, c.result(o, rec, j.behind()))
 	if end.err = err; err == nil {
 		end.record = reported
 	}
@@ -129,6 +130,16 @@ func (j judged) yieldsTo(noted recordstore.State) bool {
 // fact reports whether j holds whoever else delivers under the same key.
 func (j judged) fact() bool {
 	return j.state == recordstore.Succeeded || j.state == recordstore.Refused && j.lasting
+}
+
+// behind is j where the claim was lost before it settled: the new holder may have
+// executed first, so that no label rests on this having been the only delivery.
+func (j judged) behind() judged {
+	if j.Evidence == replaysemantics.ByFirstDelivery {
+		j.Evidence = replaysemantics.ByStatusCode
+		j.Label = j.Evidence.Label()
+	}
+	return j
 }
 
 // merged is what a judgement writes beside the note of rec.

@@ -170,7 +170,7 @@ func TestMetricsTellApart(t *testing.T) {
 				return []outbound.Verdict{paid}
 			}
 			b.do("a")
-		}, map[string]int64{newCall: 1, first: 1, "leases lease=lost": 1, "contradicted": 1, "reviews": 1}},
+		}, map[string]int64{"calls label=latest_status origin=provider result=latest_status": 1, first: 1, "leases lease=lost": 1, "contradicted": 1, "reviews": 1}},
 		{"one command used twice", always(paid), func(b *telemetryBench) {
 			b.ctx = outbound.WithCommand(b.ctx, outbound.Command{ID: "a"})
 			b.do("a")

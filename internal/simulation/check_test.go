@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
@@ -56,10 +55,9 @@ func (s *run) check() {
 func (s *run) checkAnswer(a answer) {
 	n, op := s.effects(a.command), a.command.call.Operation
 	if e, ok := errors.AsType[*outbound.Error](a.err); ok {
-		// A process may sleep between its settlement, or its vain try to settle, and
-		// its answer, which is then of that time.
-		untold := strings.Contains(e.Error(), "the ledger was not told")
-		none := n == 0 || !s.noneAt[a.command.id].Before(a.begun) || untold
+		// A process may sleep between its settlement and its answer, which is then of
+		// that time.
+		none := n == 0 || !s.noneAt[a.command.id].Before(a.begun)
 		if e.Effect == outbound.EffectNone && !none || e.Effect == outbound.EffectApplied && n == 0 {
 			s.breaks("%s ended in %s with effect %s, and it has %d effects", op, e.Code, e.Effect, n)
 		}
