@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,11 +143,31 @@ func (s *scene) poll(what string, ask func() error) {
 			return
 		}
 		if time.Now().After(over) {
-			list, _ := s.ledger.waiting(s.t.Context(), unresolved...)
-			s.t.Fatalf("%s: %v; in the air: %v", what, err, list)
+			s.t.Fatalf("%s: %v\n%s", what, err, s.air())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// air describes the records that are in the air.
+func (s *scene) air() string {
+	var b strings.Builder
+	for _, j := range s.jobs {
+		rec, now, err := s.ledger.Get(s.t.Context(), s.idOf(j))
+		trail, _ := s.ledger.Trail(s.t.Context(), s.idOf(j))
+		fmt.Fprintf(&b, "%s: %s, %d checks, due in %v, lease ends in %v, %v, trail %v\n",
+			j.ID, rec.State, rec.Checks, rec.DueAt.Sub(now), rec.LeaseEndsAt.Sub(now), err, trail)
+	}
+	return b.String()
+}
+
+func (s *scene) idOf(j job) recordstore.ID {
+	s.t.Helper()
+	key, err := s.clients[j.Kind.provider()].Key(outbound.Command{ID: j.ID}, operations[j.Kind], "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return recordstore.ID{Day: key.Day(), KeyHash: key.Hash()}
 }
 
 // wantEffects compares with the fakes' own count.

@@ -91,8 +91,8 @@ func (c *child) listen(out io.Reader) {
 }
 
 // await waits until the worker has come so far, or is gone.
-func (c *child) await(far func(stopped, ended int) bool, most time.Duration) error {
-	over := time.After(most)
+func (c *child) await(far func(stopped, ended int) bool) error {
+	over := time.After(time.Minute)
 	for {
 		c.mu.Lock()
 		stopped, ended, change := c.stopped, len(c.ended), c.change
@@ -105,7 +105,7 @@ func (c *child) await(far func(stopped, ended int) bool, most time.Duration) err
 		case <-c.dead:
 			return fmt.Errorf("the worker ended by itself after %d stops and %d jobs: %s", stopped, ended, c.errors.String())
 		case <-over:
-			return fmt.Errorf("the worker came to %d stops and %d ends of jobs in %v: %s", stopped, ended, most, c.errors.String())
+			return fmt.Errorf("the worker came to %d stops and %d ends of jobs in %v: %s", stopped, ended, time.Minute, c.errors.String())
 		}
 	}
 }

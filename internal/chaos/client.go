@@ -38,8 +38,8 @@ func newClient(a outbound.Adapter, ledger recordstore.Store) (*outbound.Client, 
 
 // quick are a reconciler's settings for leases of 2 s.
 func quick() *outbound.ReconcilerOptions {
-	o := &outbound.ReconcilerOptions{Every: 100 * time.Millisecond, Concurrency: 8, Rate: 200}
-	for range 25 {
+	o := &outbound.ReconcilerOptions{Every: 400 * time.Millisecond, Concurrency: 8, Rate: 200}
+	for range 40 {
 		o.Ladder = append(o.Ladder, 300*time.Millisecond)
 	}
 	return o

@@ -84,7 +84,7 @@ func openPostgres(ctx context.Context, dsn string, fresh bool) (*ledger, error) 
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback(context.WithoutCancel(ctx)) // after the commit it does nothing
+		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // after the commit it does nothing
 		if _, err := tx.Exec(ctx, "INSERT INTO orders VALUES ($1) ON CONFLICT DO NOTHING", order); err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func openSQLite(ctx context.Context, path string, fresh bool) (*ledger, error) {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() // after the commit it does nothing
+		defer func() { _ = tx.Rollback() }() // after the commit it does nothing
 		if _, err := tx.ExecContext(ctx, "INSERT INTO orders VALUES (?) ON CONFLICT DO NOTHING", order); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func openSQLite(ctx context.Context, path string, fresh bool) (*ledger, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer rows.Close()
+		defer func() { _ = rows.Close() }()
 		for rows.Next() {
 			var f found
 			if err := rows.Scan(&f.provider, &f.operation, &f.command); err != nil {

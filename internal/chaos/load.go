@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Ledger   Ledger
 	Seed     uint64        // Of ids, faults, the mix of commands and whom to kill; the machine's timing stays its own.
-	Duration time.Duration // Over which the commands are spread. Defaults to 30 s.
+	Duration time.Duration // Over which the commands are spread, and workers killed. Defaults to 30 s.
 	Commands int           // Defaults to 2,000.
 	Workers  int           // Defaults to 8.
 	Log      io.Writer     // Defaults to nowhere.
@@ -216,7 +216,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	defer r.crew.stop()
-	killing, quiet := context.WithCancel(ctx)
+	killing, quiet := context.WithTimeout(ctx, r.Duration)
 	defer quiet()
 	var killer sync.WaitGroup
 	var kills int
@@ -224,7 +224,6 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	killer.Go(func() { kills, killErr = r.crew.killAtRandom(killing, r.rand) })
 	begun := time.Now()
 	err := r.load(ctx)
-	quiet()
 	killer.Wait()
 	if err := errors.Join(err, killErr); err != nil {
 		return Result{}, err

@@ -66,7 +66,7 @@ var stores = []string{"sqlite", "postgres"}
 
 // atOnce bounds how many cells are played at once: most of their time is waiting
 // for a lease to end.
-const atOnce = 6
+const atOnce = 4
 
 // R12, C09: a process is killed with SIGKILL exactly at each step of a command's
 // life. With a reconciler running elsewhere each command ends with one effect by
@@ -109,7 +109,7 @@ func (c cell) play(t *testing.T, store string) {
 		if stops == 0 {
 			stops = len(s.jobs)
 		}
-		if err := worker.await(func(stopped, _ int) bool { return stopped >= stops }, time.Minute); err != nil {
+		if err := worker.await(func(stopped, _ int) bool { return stopped >= stops }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -209,7 +209,7 @@ func TestKilledDuringSettle(t *testing.T) {
 			for _, p := range s.providers {
 				p.fake.Release()
 			}
-			if err := worker.await(func(stopped, _ int) bool { return stopped >= len(s.jobs) }, time.Minute); err != nil {
+			if err := worker.await(func(stopped, _ int) bool { return stopped >= len(s.jobs) }); err != nil {
 				t.Fatal(err)
 			}
 			s.awaitBlocked(len(s.jobs))

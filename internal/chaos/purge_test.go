@@ -43,7 +43,7 @@ func TestKilledDuringPurge(t *testing.T) {
 			deaths := 0
 			for {
 				worker := s.start(doPurge, afterPurge)
-				err := worker.await(func(stopped, _ int) bool { return stopped > 0 }, time.Minute)
+				err := worker.await(func(stopped, _ int) bool { return stopped > 0 })
 				worker.kill()
 				if err != nil {
 					break // ended by itself: nothing is left to purge

@@ -15,7 +15,6 @@ import (
 func TestKilledAtRandom(t *testing.T) { // alone: the parallel tests come later
 	for _, store := range stores {
 		t.Run(store, func(t *testing.T) {
-			t.Parallel()
 			seed := rand.Uint64()
 			if text := os.Getenv("SAMEKEY_TEST_SEED"); text != "" {
 				var err error

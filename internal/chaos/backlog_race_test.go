@@ -1,0 +1,6 @@
+//go:build race
+
+package chaos
+
+// backlogSize is what the race detector's slowness leaves of the backlog.
+const backlogSize = 30_000
