@@ -23,6 +23,12 @@ func (w *worker) parts(group []due) [][]due {
 // askAll looks records of one operation and account up, and does what follows.
 func (w *worker) askAll(ctx context.Context, group []due, now time.Time) (all Swept) {
 	findings, errs := w.findings(ctx, group)
+	if len(group) > 1 && errors.As(errs[0], new(panicked)) { // one of them did it: it alone goes to review
+		for i := range group {
+			all.add(w.askAll(ctx, group[i:i+1], now))
+		}
+		return all
+	}
 	for i, d := range group {
 		all.add(w.guarded(ctx, d, func() Swept { return w.follow(ctx, d, now, findings[i], errs[i]) }))
 	}
