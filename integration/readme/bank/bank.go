@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
@@ -54,6 +55,10 @@ func TransferCreate(cmd outbound.Command, t Transfer) outbound.Call {
 	return httpadapter.JSONCall(transferCreate, cmd, nil, t)
 }
 
+// codeForm is what the bank's error codes look like. They are logged and stored in
+// clear, so that text which may repeat the request is none.
+var codeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
 type codec struct{}
 
 func (codec) Judge(x *httpadapter.Exchange) outbound.Verdict {
@@ -61,7 +66,10 @@ func (codec) Judge(x *httpadapter.Exchange) outbound.Verdict {
 	if err := json.Unmarshal(x.Body, &a); err != nil {
 		return outbound.Verdict{Again: true, Err: err} // unreadable: unknown
 	}
-	v := outbound.Verdict{ProviderCode: a.Error, RequestID: x.Header.Get("X-Request-Id")}
+	v := outbound.Verdict{RequestID: x.Header.Get("X-Request-Id")}
+	if codeForm.MatchString(a.Error) {
+		v.ProviderCode = a.Error
+	}
 	switch x.Status {
 	case http.StatusCreated:
 		v.Effect, v.ExternalRef, v.ObjectStatus = outbound.EffectApplied, a.ID, a.Status
