@@ -27,7 +27,8 @@ func TestPagesAreThisCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names = append(names, filepath.Join("bank", "bank.go"), filepath.Join("bank", "bank_test.go"))
+	names = append(names, filepath.Join("bank", "bank.go"), filepath.Join("bank", "bank_test.go"),
+		filepath.Join("..", "..", "examples", "river", "river.go"), filepath.Join("..", "..", "examples", "temporal", "temporal.go"))
 	var code [][]string
 	for _, name := range names {
 		code = append(code, withoutErrors(read(t, name)))

@@ -1,7 +1,12 @@
-// Package providertest holds fakes of providers for tests: of services that use
-// samekey, and of adapters. A fake behaves as the provider's documentation says
-// about keys (windows, conflicts, replays), holds real object state, loses
-// answers on demand, and counts what really happened:
+// Package providertest holds fakes of providers, for tests of services that use
+// samekey, and the conformance kit, for tests of adapters. It is for tests;
+// nothing in production should import it.
+//
+// # Fakes
+//
+// A fake behaves as the provider's documentation says about keys (windows,
+// conflicts, replays), holds real object state, loses answers on demand, and
+// counts what really happened:
 //
 //	fake := providertest.Stripe(t, nil)
 //	charge := fake.Seed(providertest.Charge{Amount: 1250, Currency: "eur"})
@@ -12,7 +17,39 @@
 //	}
 //
 // Operations have the names of samekey's tables: "payment_intent.capture".
-// It is for tests; nothing in production should import it.
+//
+// # The conformance kit
+//
+// Run judges an adapter: one test, some forty cases for each operation. An author
+// gives the adapter, a fake of its provider, and calls:
+//
+//	func TestKit(t *testing.T) {
+//		providertest.Run(t, providertest.Kit{
+//			New: func(_ testing.TB, baseURL string, rt http.RoundTripper) outbound.Adapter {
+//				return square.New(square.Config{Location: "L1", Token: "sandbox-token", BaseURL: baseURL, Transport: rt})
+//			},
+//			Provider: providertest.JSONDialect(providertest.JSONProvider{
+//				Key: rs.JSON("/idempotency_key"), KeyMax: 45, Compare: true,
+//				Operations: []providertest.JSONOperation{{Name: "payment.create", Path: "/v2/payments"}},
+//			}),
+//			Samples: []providertest.Sample{{
+//				Call: func(cmd outbound.Command, _ string) outbound.Call {
+//					return square.PaymentCreate(cmd, square.Payment{Cents: 1250, Currency: "EUR"})
+//				},
+//			}},
+//		})
+//	}
+//
+// JSONProvider describes a provider that speaks JSON: its routes, where the key
+// stands, its window, what a repeated key gives, how a replay looks, the shape of
+// errors. A provider that needs more is a Dialect, written by hand. The fake is
+// written from the provider's documentation, not from the adapter: where both
+// share a mistake, nothing can find it.
+//
+// The judge is the fake's count of what happened: an answer that claims an effect,
+// a proof that there was none, or a label, is compared with it. An operation
+// without a key is judged too: it may never be sent again once it may have
+// executed.
 package providertest
 
 import (
@@ -103,8 +140,14 @@ type Fake struct {
 // restricted key ("sk_test_…", "rk_live_…").
 func Stripe(tb testing.TB, opts *Options) *Fake {
 	tb.Helper()
+	return start(tb, valueOf(opts), StripeDialect(opts))
+}
+
+// StripeDialect is the dialect of the Stripe fake, for Kit.Provider. InMemory and
+// Seed are not for it.
+func StripeDialect(opts *Options) func() Dialect {
 	o := valueOf(opts)
-	return start(tb, o, stripe.New(stripe.Config{
+	return stripe.New(stripe.Config{
 		Account:            o.Stripe.Account,
 		Lenient:            o.Lenient,
 		KeysAcrossAccounts: o.Stripe.KeysAcrossAccounts,
@@ -112,14 +155,20 @@ func Stripe(tb testing.TB, opts *Options) *Fake {
 		V2ReplayHeader:     o.Stripe.V2ReplayHeader,
 		V2IgnoresBody:      o.Stripe.V2IgnoresBody,
 		SearchLag:          o.Stripe.SearchLag,
-	}))
+	})
 }
 
 // PayPal starts a fake of PayPal's REST APIs, with its token endpoint.
 func PayPal(tb testing.TB, opts *Options) *Fake {
 	tb.Helper()
+	return start(tb, valueOf(opts), PayPalDialect(opts))
+}
+
+// PayPalDialect is the dialect of the PayPal fake, for Kit.Provider. InMemory and
+// Seed are not for it.
+func PayPalDialect(opts *Options) func() Dialect {
 	o := valueOf(opts)
-	return start(tb, o, paypal.New(paypal.Config{
+	return paypal.New(paypal.Config{
 		ClientID:      o.PayPal.ClientID,
 		Secret:        o.PayPal.Secret,
 		TokenLifetime: o.PayPal.TokenLifetime,
@@ -129,7 +178,7 @@ func PayPal(tb testing.TB, opts *Options) *Fake {
 		MerchantKeys:  o.PayPal.MerchantKeys,
 		Replay200:     o.PayPal.Replay200,
 		Lenient:       o.Lenient,
-	}))
+	})
 }
 
 func valueOf(opts *Options) Options {
