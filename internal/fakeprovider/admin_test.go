@@ -115,7 +115,23 @@ func TestAdminRefuses(t *testing.T) {
 		{"POST", "/seed", `{"type":"nothing"}`, 400},
 		{"POST", "/seed", `{"type":"orders","object":{"n":"x"}}`, 400},
 		{"POST", "/seed", `{"type":"orders"}`, 400},
+		{"POST", "/faults", `{"kind":"429","operation":"order.creat"}`, 400},
+		{"POST", "/faults", `[{"kind":"429"},{"kind":"429","sort":"x"}]`, 400},
+		{"POST", "/faults", `{"kind":"429","chance":1.5}`, 400},
+		{"POST", "/advance", `{"duration":"2000000h"}`, 400},
 		{"GET", "/requests?limit=0", ``, 400},
+		{"GET", "/requests?sort=up", ``, 400},
+		{"GET", "/requests?%zz", ``, 400},
+		{"GET", "/requests?operation=order.creat", ``, 400},
+		{"GET", "/effects/log?limit=x", ``, 400},
+		{"PATCH", "/settings", `{}`, 400},
+		{"POST", "/webhooks", `{"url":"http://203.0.113.1/hook"}`, 400},
+		{"POST", "/webhooks", `{"url":"http://127.0.0.1:1/hook","repeat":1000}`, 400},
+		{"POST", "/webhooks", `{"url":"http://127.0.0.1:1/hook","base":"there"}`, 400},
+		{"POST", "/webhooks", `{"url":"http://127.0.0.1:1/hook","events":[""]}`, 400},
+		{"POST", "/deliver", `{"event":"evt_none"}`, 400},
+		{"POST", "/deliver", `{"times":2}`, 400},
+		{"POST", "/deliver", `{"order":"by_size"}`, 400},
 		{"GET", "/nothing", ``, 404},
 		{"PUT", "/faults", ``, 405},
 	} {
@@ -125,12 +141,55 @@ func TestAdminRefuses(t *testing.T) {
 			t.Errorf("%s %s %.40q = %d, want %d", c.method, c.path, c.body, w.Code, c.want)
 		}
 		var e struct{ Error string }
-		if c.want == http.StatusBadRequest && (json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Error == "") {
+		if c.want/100 == 4 && (json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Error == "") {
 			t.Errorf("%s %s %.40q gives no reason: %q", c.method, c.path, c.body, w.Body)
 		}
 	}
-	if len(f.Faults()) != 0 || f.Report().Requests != 0 {
+	if len(f.Faults()) != 0 || f.Report().Requests != 0 || len(f.Endpoints()) != 0 || f.Strict() {
 		t.Error("refused input changed the fake")
+	}
+}
+
+// A fault for an operation that the provider does not have is refused with the
+// names of those it has: it would never strike.
+func TestUnknownOperationIsNamed(t *testing.T) {
+	f := fakeprovider.New(newShop, nil)
+	var e struct{ Error string }
+	admin(t, f, "POST", "/faults", `{"kind":"429","operation":"order.creat"}`, &e)
+	if !strings.Contains(e.Error, "order.create, order.list, refund.create") {
+		t.Errorf("the refusal does not name the operations: %q", e.Error)
+	}
+	var names struct{ Operations []string }
+	if admin(t, f, "GET", "/operations", "", &names); len(names.Operations) != 3 {
+		t.Errorf("operations = %q", names.Operations)
+	}
+}
+
+// A strict fake refuses writes without a key before they have an effect.
+func TestStrict(t *testing.T) {
+	f, c := serve(t, nil)
+	admin(t, f, "PATCH", "/settings", `{"strict":true}`, nil)
+	c.post(t.Context(), "", "a").want(t, 400, false)
+	c.post(t.Context(), "k", "a").want(t, 201, false)
+	admin(t, f, "POST", "/reset", "", nil)
+	var settings struct{ Strict bool }
+	if admin(t, f, "GET", "/settings", "", &settings); !settings.Strict {
+		t.Error("a reset made the fake lenient")
+	}
+	admin(t, f, "PATCH", "/settings", `{"strict":false}`, nil)
+	c.post(t.Context(), "", "a").want(t, 201, false)
+	wantEffects(t, f, 1)
+}
+
+func TestFaultsAreBounded(t *testing.T) {
+	f := fakeprovider.New(newShop, nil)
+	list := make([]fakeprovider.Fault, 10_000)
+	for i := range list {
+		list[i].Kind = fakeprovider.RateLimit
+	}
+	inject(t, f, list...)
+	if err := f.Inject(list[0]); err == nil || !strings.Contains(err.Error(), "10000") {
+		t.Errorf("a further fault: %v", err)
 	}
 }
 

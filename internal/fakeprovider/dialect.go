@@ -84,6 +84,9 @@ type Call struct {
 	// as Mismatch. "" means that the provider does not compare. It may be as long
 	// as the request; the engine keeps a hash.
 	Fingerprint string
+	// TakesKey says that the operation deduplicates by a key: a strict fake refuses
+	// the call without one.
+	TakesKey bool
 	// KeepsFailures lets Fault.Stored save a failure under the key.
 	KeepsFailures bool
 
@@ -141,6 +144,7 @@ const (
 	TooLarge           Refusal = "too_large"            // the request's body is over the limit
 	MemoryFull         Refusal = "memory_full"          // the fake holds as many keys as it may
 	UnreadableEncoding Refusal = "unsupported_encoding" // a Content-Encoding the fake does not read
+	KeyMissing         Refusal = "key_missing"          // the fake is strict and the call has no key
 )
 
 // Tx is one execution. It is valid only inside the method it was given to.
@@ -165,7 +169,7 @@ func (tx *Tx) Event(id, typ string, object json.RawMessage) {
 	if tx.call != nil {
 		e.Key, e.Account = tx.call.Key, tx.call.Account
 	}
-	tx.fake.events.add(e)
+	tx.fake.publish(e)
 }
 
 // Events returns the published events that are still kept, oldest first. The

@@ -29,6 +29,7 @@ func (*shop) Recognise(r *fakeprovider.Request) fakeprovider.Call {
 	switch {
 	case r.Method == http.MethodPost && r.Path == "/orders":
 		c.Operation, c.Write, c.Key = "order.create", true, r.Header.Get("Idempotency-Key")
+		c.TakesKey = true
 		c.Fingerprint = string(r.Body)
 	case r.Method == http.MethodGet && r.Path == "/orders":
 		c.Operation = "order.list"
@@ -63,7 +64,7 @@ func (*shop) Refuse(_ *fakeprovider.Call, why fakeprovider.Refusal) fakeprovider
 		fakeprovider.InFlightConflict: 409, fakeprovider.Mismatch: 422, fakeprovider.RateLimited: 429,
 		fakeprovider.LockTimedOut: 429, fakeprovider.NotAuthenticated: 401, fakeprovider.Internal: 500,
 		fakeprovider.Unavailable: 503, fakeprovider.FailedDependency: 424, fakeprovider.TooLarge: 413,
-		fakeprovider.MemoryFull: 503, fakeprovider.UnreadableEncoding: 415,
+		fakeprovider.MemoryFull: 503, fakeprovider.UnreadableEncoding: 415, fakeprovider.KeyMissing: 400,
 	}[why]
 	return answer(status, `{"error":"`+string(why)+`"}`, false)
 }
@@ -84,6 +85,17 @@ func (s *shop) Seed(_ *fakeprovider.Tx, object any) (string, error) {
 	}
 	s.orders += n.N
 	return fmt.Sprintf("order_%d", s.orders), nil
+}
+
+func (*shop) Operations() []string { return []string{"order.create", "order.list", "refund.create"} }
+
+func (*shop) Register(e *fakeprovider.Endpoint, random func(int, string) string) error {
+	e.ID = "hook_" + random(4, "abc")
+	return nil
+}
+
+func (*shop) Webhook(e fakeprovider.Event, to fakeprovider.Endpoint, at time.Time) (fakeprovider.Webhook, error) {
+	return fakeprovider.Webhook{Body: []byte(e.ID), Header: http.Header{"To": {to.ID}, "Sent": {at.UTC().Format(time.RFC3339)}}}, nil
 }
 
 type seeded struct {

@@ -1,26 +1,20 @@
 // Package fakeprovider is an engine for provider fakes that keep their word on
 // idempotency: keys with windows on a virtual clock, in-flight conflicts,
-// mismatches, replays, a ledger of what really happened, and faults that are
-// scripted per request. A Dialect teaches it one provider.
+// mismatches, replays, a ledger of what really happened, webhooks, and faults
+// that are scripted per request. A Dialect teaches it one provider.
 //
 // It shares no code with the SDK that it judges.
 //
-// # Admin API
+// Fake.Admin is an http.Handler for tests in other processes; openapi.json
+// describes it.
 //
-// Fake.Admin is an http.Handler for tests in other processes. Bodies are JSON,
-// durations are Go's ("90s", "25h"), errors are {"error":"…"} with a 4xx.
+// # Bounds
 //
-//	POST   /faults    one fault or an array: {"kind":"drop_after_apply","operation":"refund.create",
-//	                  "times":1,"skip":0,"chance":0.2,"delay":"5s","retry_after":"2s",
-//	                  "applied":true,"stored":true,"running":true,"location":"/x","size":1024}
-//	GET    /faults    the faults that still wait
-//	DELETE /faults    forgets them
-//	GET    /effects   {"effects":{"refund.create":1},"total":1,"duplicates":0,"requests":2}
-//	GET    /requests  the request log, oldest first; ?operation= and ?limit= narrow it
-//	POST   /advance   {"duration":"25h"} moves the provider's clock
-//	POST   /release   ends every wait of hang, slow_apply and late_apply
-//	POST   /seed      {"type":"charge","object":{…}} → {"id":"ch_…"}
-//	POST   /reset     forgets objects, keys, faults, effects, requests and the clock's offset
+// Nothing grows without end. Keys: further ones are refused with the provider's
+// 503, because forgetting one early would be a lie. Requests, effects, events and
+// webhook deliveries: the oldest are forgotten, the counts stay. Faults and held
+// requests: further ones are refused. Waiting webhooks of an endpoint: the oldest
+// are dropped and counted. Objects are the dialect's, which refuses further ones.
 package fakeprovider
 
 import (
@@ -28,6 +22,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -43,10 +38,22 @@ type Options struct {
 	// MaxKeys is how many keys are held at once. A write with a further key is
 	// refused, because forgetting one early would be a lie. Defaults to 200,000.
 	MaxKeys int
-	// MaxLog is how many requests, effects and events are kept; the oldest go
-	// first. Defaults to 20,000.
+	// MaxLog is how many requests, effects, events and webhook deliveries are kept;
+	// the oldest go first. Defaults to 20,000.
 	MaxLog int
+	// Strict refuses calls that could carry a key and do not. Defaults to letting
+	// them execute, as providers do. SetStrict changes it.
+	Strict bool
+	// Webhooks delivers webhooks. Defaults to a transport of its own, without a
+	// proxy.
+	Webhooks http.RoundTripper
 }
+
+// Bounds that are no option.
+const (
+	maxFaults = 10_000 // armed at once
+	maxHeld   = 2_000  // requests and late effects that wait
+)
 
 func (o *Options) withDefaults() Options {
 	out := Options{}
@@ -80,6 +87,7 @@ type Fake struct {
 	closing    sync.Once
 	working    sync.WaitGroup // late effects
 	handlers   sync.WaitGroup // requests being served
+	door       door
 
 	mu      sync.Mutex
 	dialect Dialect
@@ -91,8 +99,31 @@ type Fake struct {
 	held    map[*held]struct{}
 	rand    *rand.Rand // object ids
 	luck    *rand.Rand // chances, apart so that faults do not change ids
-	serial  uint64     // requests so far
+	strict  bool
+	outbox  *outbox
 	change  chan struct{}
+	waiting int // in Await, for change
+}
+
+// door is what a request meets first. It has a lock of its own, so that a request
+// is read while others are executed.
+type door struct {
+	mu      sync.Mutex
+	dialect Dialect // that recognises requests; the fake's own
+	serial  uint64  // requests so far
+	closed  bool
+}
+
+func (d *door) reset(dialect Dialect) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dialect, d.serial = dialect, 0
+}
+
+func (d *door) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
 }
 
 // New returns a fake that speaks the dialect which newDialect makes. It calls
@@ -106,6 +137,8 @@ func New(newDialect func() Dialect, opts *Options) *Fake {
 		closed:     make(chan struct{}),
 		held:       map[*held]struct{}{},
 		change:     make(chan struct{}),
+		strict:     o.Strict,
+		outbox:     newOutbox(&o),
 	}
 	f.clear()
 	return f
@@ -120,11 +153,13 @@ func (f *Fake) clear() {
 	f.faults = faults{}
 	f.rand = rand.New(rand.NewPCG(f.opts.Seed, 1))
 	f.luck = rand.New(rand.NewPCG(f.opts.Seed, 2))
-	f.serial = 0
+	f.door.reset(f.dialect)
+	f.outbox.forget()
 }
 
-// Reset forgets everything, as if the fake were new. Requests that are being
-// held are let go first and meet the empty state.
+// Reset forgets everything but webhook endpoints and strictness, as if the fake
+// were new. Requests that are being held are let go first and meet the empty
+// state.
 func (f *Fake) Reset() {
 	f.Release()
 	f.mu.Lock()
@@ -137,23 +172,25 @@ func (f *Fake) Reset() {
 // late effect can happen any more. Requests that come later are dropped.
 func (f *Fake) Close() {
 	f.closing.Do(func() {
-		f.mu.Lock() // no request and no late effect is added after this
+		f.door.close() // no request is added after this
+		f.mu.Lock()    // and no late effect after this
 		close(f.closed)
 		f.mu.Unlock()
 	})
 	f.working.Wait()
 }
 
-// enter counts a request that is being served. It reports false if the fake is
-// closed.
-func (f *Fake) enter() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.isClosed() {
-		return false
+// enter counts a request that is being served and returns what recognises it and
+// its number. It reports false if the fake is closed.
+func (f *Fake) enter() (d Dialect, serial uint64, open bool) {
+	f.door.mu.Lock()
+	defer f.door.mu.Unlock()
+	if f.door.closed {
+		return nil, 0, false
 	}
 	f.handlers.Add(1)
-	return true
+	f.door.serial++
+	return f.door.dialect, f.door.serial, true
 }
 
 func (f *Fake) isClosed() bool {
@@ -178,8 +215,11 @@ func (f *Fake) Inject(list ...Fault) error {
 	defer f.mu.Unlock()
 	for _, x := range list {
 		if x.Operation != "" && !f.knows(x.Operation) {
-			return fmt.Errorf("fault %s: the provider has no operation %q", x.Kind, x.Operation)
+			return fmt.Errorf("fault %s: %w", x.Kind, f.unknownOperation(x.Operation))
 		}
+	}
+	if n := len(f.faults.list) + len(list); n > maxFaults {
+		return fmt.Errorf("%d faults would wait, and %d may: forget some first", n, maxFaults)
 	}
 	for _, x := range list {
 		f.faults.add(x)
@@ -198,6 +238,43 @@ func (f *Fake) Knows(operation string) bool {
 func (f *Fake) knows(operation string) bool {
 	n, ok := f.dialect.(Namer)
 	return !ok || slices.Contains(n.Operations(), operation)
+}
+
+// Operations returns the names of the provider's operations in order; none if it
+// does not name them.
+func (f *Fake) Operations() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.operations()
+}
+
+func (f *Fake) operations() []string {
+	n, ok := f.dialect.(Namer)
+	if !ok {
+		return nil
+	}
+	names := slices.Clone(n.Operations())
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unknownOperation says which operations there are. The lock is held.
+func (f *Fake) unknownOperation(name string) error {
+	return fmt.Errorf("the provider has no operation %q: write one of %s", clip(name), strings.Join(f.operations(), ", "))
+}
+
+// SetStrict says whether calls that could carry a key and do not are refused.
+func (f *Fake) SetStrict(strict bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.strict = strict
+}
+
+// Strict reports whether calls without a key are refused.
+func (f *Fake) Strict() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.strict
 }
 
 // Faults returns the faults that still wait for requests; Times and Skip are

@@ -3,6 +3,7 @@ package fakeprovider
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -89,19 +90,19 @@ type Fault struct {
 
 const defaultOversize = 16 << 20
 
-func (k Kind) known() bool {
-	switch k {
-	case DropBeforeApply, DropAfterApply, ResetReused, Hang, SlowApply, LateApply, Truncate, Oversized, Empty,
-		Status500, HTML502, Status503, Status424, RateLimit, LockTimeout, Unauthorized, InFlight, Redirect:
-		return true
-	}
-	return false
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{DropBeforeApply, DropAfterApply, ResetReused, Hang, SlowApply, LateApply, Truncate, Oversized, Empty,
+		Status500, HTML502, Status503, Status424, RateLimit, LockTimeout, Unauthorized, InFlight, Redirect}
 }
+
+// holds reports whether the kind keeps a request or its effect waiting.
+func (k Kind) holds() bool { return k == Hang || k == SlowApply || k == LateApply }
 
 func (f Fault) check() error {
 	switch {
-	case !f.Kind.known():
-		return fmt.Errorf("fault: unknown kind %q", string(f.Kind))
+	case !slices.Contains(Kinds(), f.Kind):
+		return fmt.Errorf("fault: unknown kind %q: write one of %q", clip(string(f.Kind)), Kinds())
 	case f.Chance < 0 || f.Chance > 1:
 		return fmt.Errorf("fault %s: chance %v is not between 0 and 1", f.Kind, f.Chance)
 	case f.Skip < 0:

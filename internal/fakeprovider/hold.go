@@ -85,10 +85,16 @@ func (f *Fake) Advance(d time.Duration) {
 			delete(f.held, h)
 		}
 	}
+	for _, m := range f.outbox.boxes {
+		m.nudge()
+	}
 }
 
 // changed wakes those who wait in Await. The lock is held.
 func (f *Fake) changed() {
+	if f.waiting == 0 {
+		return
+	}
 	close(f.change)
 	f.change = make(chan struct{})
 }
@@ -98,15 +104,25 @@ type Snapshot struct {
 	Arrived int // requests of the operation so far, answered or not
 	Effects int // effects of the operation so far
 	Held    int // requests and late effects that wait, of any operation
+	// Delivered is how many attempts to deliver webhooks there were.
+	Delivered int
 }
 
 // Await blocks until done says so of operation ("" for all), or until ctx ends,
 // or the fake is closed. It needs no polling: tests use it to know that a
 // request has arrived or that a late effect has happened.
 func (f *Fake) Await(ctx context.Context, operation string, done func(Snapshot) bool) error {
+	f.mu.Lock()
+	f.waiting++
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		f.waiting--
+		f.mu.Unlock()
+	}()
 	for {
 		f.mu.Lock()
-		s := Snapshot{Arrived: f.ledger.requests, Effects: f.ledger.total, Held: len(f.held)}
+		s := Snapshot{Arrived: f.ledger.requests, Effects: f.ledger.total, Held: len(f.held), Delivered: f.outbox.delivered}
 		if operation != "" {
 			s.Arrived, s.Effects = f.ledger.arrived[operation], f.ledger.byOperation[operation]
 		}

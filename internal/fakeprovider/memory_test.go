@@ -3,6 +3,7 @@ package fakeprovider_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,5 +88,24 @@ func TestInMemoryHeldAtClose(t *testing.T) {
 		}
 		await(t, f, func(s fakeprovider.Snapshot) bool { return s.Held == 3 })
 		wantEffects(t, f, 0)
+	})
+}
+
+// Requests that are held are bounded: a further one is refused as the provider
+// refuses what it has no room for, and what is held still happens.
+func TestHeldRequestsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 2_000
+		f, c := inMemory(t)
+		inject(t, f, fakeprovider.Fault{Kind: fakeprovider.LateApply, Times: -1, Delay: time.Hour})
+		for i := range most {
+			if r := c.post(t.Context(), strconv.Itoa(i), "a"); r.err == nil {
+				t.Fatalf("got status %d, want a lost connection", r.status)
+			}
+		}
+		c.post(t.Context(), "further", "a").want(t, 503, false)
+		time.Sleep(time.Hour) // the bubble's clock
+		synctest.Wait()
+		wantEffects(t, f, most)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ var errNoSeeds = errors.New("this fake has no seeds")
 // visit is one request on its way through the engine.
 type visit struct {
 	call      *Call
+	dialect   Dialect // that recognised it, and words what is no execution
 	fault     Fault
 	entry     *LogEntry
 	requestID string
@@ -26,52 +28,77 @@ type visit struct {
 
 // ServeHTTP answers a request, or loses it as a fault says.
 func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !f.enter() {
+	dialect, serial, open := f.enter()
+	if !open {
 		drop()
 	}
 	defer f.handlers.Done()
 	reused := countRequest(r.Context())
-	body, err := io.ReadAll(io.LimitReader(r.Body, f.opts.MaxBody+1))
+	body, err := readBody(r, f.opts.MaxBody)
 	if err != nil {
 		drop() // the request never arrived whole
 	}
-	req := &Request{Host: r.Host, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header, Body: body}
-	v := f.arrive(req, reused)
+	v := f.recognise(dialect, &Request{ID: dialect.RequestID(serial), Host: r.Host, Method: r.Method, Path: r.URL.Path,
+		Query: r.URL.Query(), Header: r.Header, Body: body})
+	if a, done := f.arrive(v, reused); done {
+		f.send(w, v, a)
+		return
+	}
 	f.meet(w, r, v)
 }
 
-// arrive recognises a request, logs it and takes its fault.
-func (f *Fake) arrive(req *Request, reused bool) *visit {
-	f.mu.Lock()
-	dialect := f.dialect
-	f.serial++
-	req.ID = dialect.RequestID(f.serial)
-	f.mu.Unlock()
-	var call Call
-	if int64(len(req.Body)) > f.opts.MaxBody {
-		call = Call{Request: req}
-		a := dialect.Refuse(&call, TooLarge)
-		call.Answer = &a
-	} else if e := req.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		call = Call{Request: req}
-		a := dialect.Refuse(&call, UnreadableEncoding)
-		call.Answer = &a
-	} else {
-		call = dialect.Recognise(req)
-		call.Request = req
+// readBody reads a body, and of one that is larger than limit a byte more.
+func readBody(r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength >= 0 && r.ContentLength <= limit {
+		body := make([]byte, r.ContentLength)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
 	}
-	v := &visit{call: &call, entry: &LogEntry{
-		Method: clip(req.Method), Path: clip(req.Path), Operation: call.Operation,
+	return io.ReadAll(io.LimitReader(r.Body, limit+1))
+}
+
+// recognise reads what a request asks for. No lock is held.
+func (f *Fake) recognise(dialect Dialect, req *Request) *visit {
+	var call Call
+	why := Refusal("")
+	if int64(len(req.Body)) > f.opts.MaxBody {
+		why = TooLarge
+	} else if e := req.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		why = UnreadableEncoding
+	}
+	if why == "" {
+		call = dialect.Recognise(req)
+	}
+	call.Request = req
+	if why != "" {
+		a := dialect.Refuse(&call, why)
+		call.Answer = &a
+	}
+	return &visit{call: &call, dialect: dialect, requestID: req.ID, entry: &LogEntry{
+		Method: clip(req.Method), Path: clip(req.Path), Operation: call.Operation, RequestID: req.ID,
 		KeyHash: hashKey(call.Key), BodyHash: sha256.Sum256(req.Body),
 	}}
+}
+
+// arrive logs a request and takes its fault. A request that meets none is
+// performed at once: the answer and true.
+func (f *Fake) arrive(v *visit, reused bool) (Answer, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	v.requestID = req.ID
-	v.fault = f.faults.take(&call, reused, f.luck)
-	v.entry.At, v.entry.RequestID, v.entry.Fault = f.now(), v.requestID, v.fault.Kind
-	f.ledger.arrive(v.entry, call.Key != "")
+	v.fault = f.faults.take(v.call, reused, f.luck)
+	if v.fault.Kind.holds() && len(f.held) >= maxHeld {
+		a := v.dialect.Refuse(v.call, MemoryFull)
+		v.fault, v.call.Answer = Fault{}, &a
+	}
+	v.entry.At, v.entry.Fault = f.now(), v.fault.Kind
+	f.ledger.arrive(v.entry, v.call.Key != "")
 	f.changed()
-	return v
+	if v.fault.Kind != "" {
+		return Answer{}, false
+	}
+	a := f.performLocked(v)
+	v.entry.Status, v.entry.Replayed = a.Status, v.replayed
+	return a, true
 }
 
 // clip bounds what the log keeps of a client's text.
@@ -86,8 +113,6 @@ func clip(s string) string {
 // meet performs the request as its fault says.
 func (f *Fake) meet(w http.ResponseWriter, r *http.Request, v *visit) {
 	switch v.fault.Kind {
-	case "":
-		f.send(w, v, f.perform(v))
 	case DropBeforeApply, ResetReused:
 		drop()
 	case DropAfterApply:
@@ -125,6 +150,10 @@ func drop() { panic(http.ErrAbortHandler) }
 func (f *Fake) perform(v *visit) Answer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.performLocked(v)
+}
+
+func (f *Fake) performLocked(v *visit) Answer {
 	if a, done := f.begin(v); done {
 		return a
 	}
@@ -185,6 +214,9 @@ func (f *Fake) begin(v *visit) (Answer, bool) {
 		return *c.Answer, true
 	}
 	if c.Key == "" {
+		if f.strict && c.TakesKey {
+			return f.dialect.Refuse(c, KeyMissing), true
+		}
 		return Answer{}, false
 	}
 	now := f.now()
@@ -257,31 +289,38 @@ func (f *Fake) faultAnswer(v *visit) Answer {
 		}
 		return Answer{Status: http.StatusFound, Header: http.Header{"Location": {to}, "Content-Type": {"text/html"}}}
 	}
-	f.mu.Lock()
-	dialect := f.dialect
-	f.mu.Unlock()
-	return dialect.Refuse(v.call, refusals[v.fault.Kind])
+	return v.dialect.Refuse(v.call, refusals[v.fault.Kind])
 }
 
-// header puts the answer's headers into w and notes the answer in the log.
+// header puts the answer's headers into w and notes the answer in the log, where
+// arrive has not.
 func (f *Fake) header(w http.ResponseWriter, v *visit, a Answer) {
 	h := w.Header()
-	maps.Copy(h, a.Header.Clone())
-	f.mu.Lock()
-	v.entry.Status, v.entry.Replayed = a.Status, v.replayed
-	dialect := f.dialect
-	f.mu.Unlock()
+	for name, values := range a.Header {
+		h[name] = slices.Clone(values)
+	}
+	if v.fault.Kind != "" {
+		f.mu.Lock()
+		v.entry.Status, v.entry.Replayed = a.Status, v.replayed
+		f.mu.Unlock()
+	}
+	if h.Get("Date") == "" { // net/http would tell this machine's time
+		h.Set("Date", v.entry.At.Format(http.TimeFormat))
+	}
 	if v.fault.Kind == HTML502 {
 		return // a proxy knows none of the provider's headers
 	}
 	if h.Get("Content-Type") == "" && a.Status != http.StatusNoContent {
 		h.Set("Content-Type", "application/json")
 	}
-	dialect.Finish(Delivery{Call: v.call, RequestID: v.requestID, Status: a.Status, Original: v.original, Replayed: v.replayed}, h)
+	v.dialect.Finish(Delivery{Call: v.call, RequestID: v.requestID, Status: a.Status, Original: v.original, Replayed: v.replayed}, h)
 }
 
 func (f *Fake) send(w http.ResponseWriter, v *visit, a Answer) {
 	f.header(w, v, a)
+	if a.Status != http.StatusNoContent {
+		w.Header().Set("Content-Length", strconv.Itoa(len(a.Body)))
+	}
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body) // a client that has gone is no error of the provider
 }

@@ -97,7 +97,7 @@ func badToken() *failure {
 
 func full() *failure {
 	return &failure{status: http.StatusServiceUnavailable, name: "SERVICE_UNAVAILABLE",
-		message: "The fake holds as many objects as it may. Reset it, or raise MaxObjects."}
+		message: "The fake holds as many objects as it may. Reset it, or raise its limit on objects."}
 }
 
 // duplicateBatch says that the first send of a batch was accepted. PayPal puts
@@ -144,9 +144,11 @@ func (d *dialect) Refuse(c *fakeprovider.Call, why fakeprovider.Refusal) fakepro
 		f.status, f.name, f.message = http.StatusRequestEntityTooLarge, "REQUEST_ENTITY_TOO_LARGE", "The request's body is too large."
 	case fakeprovider.UnreadableEncoding:
 		f.status, f.name, f.message = http.StatusUnsupportedMediaType, "UNSUPPORTED_MEDIA_TYPE", "Send the body without a Content-Encoding."
+	case fakeprovider.KeyMissing:
+		f = issue("MISSING_REQUIRED_PARAMETER", "PayPal-Request-Id", "The fake is strict: send a PayPal-Request-Id with every call that takes one.")
 	case fakeprovider.MemoryFull:
 		f = full()
-		f.message = "The fake holds as many keys as it may. Reset it, or raise MaxKeys."
+		f.message = "The fake holds as many keys as it may. Reset it, or raise its limit on keys."
 	default:
 		f.status, f.name, f.message = http.StatusInternalServerError, "INTERNAL_SERVER_ERROR", "The fake has no answer for "+string(why)+"."
 	}

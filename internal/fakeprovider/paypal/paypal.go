@@ -13,7 +13,6 @@
 package paypal
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -77,8 +76,9 @@ func (c Config) withDefaults() Config {
 // New returns the constructor that fakeprovider.New takes.
 func New(cfg Config) func() fakeprovider.Dialect {
 	cfg = cfg.withDefaults()
+	table, signs := routes(cfg), &signer{}
 	return func() fakeprovider.Dialect {
-		return &dialect{cfg: cfg, routes: routes(cfg), state: newState()}
+		return &dialect{cfg: cfg, routes: table, signer: signs, state: newState()}
 	}
 }
 
@@ -86,20 +86,22 @@ func New(cfg Config) func() fakeprovider.Dialect {
 type dialect struct {
 	cfg    Config
 	routes []route
+	signer *signer
 	state  *state
 }
 
 var (
-	_ fakeprovider.Dialect = (*dialect)(nil)
-	_ fakeprovider.Seeder  = (*dialect)(nil)
-	_ fakeprovider.Namer   = (*dialect)(nil)
+	_ fakeprovider.Dialect  = (*dialect)(nil)
+	_ fakeprovider.Seeder   = (*dialect)(nil)
+	_ fakeprovider.Namer    = (*dialect)(nil)
+	_ fakeprovider.Notifier = (*dialect)(nil)
 )
 
 // Operations implements fakeprovider.Namer.
 func (d *dialect) Operations() []string {
-	names := make([]string, len(d.routes))
+	names := []string{"webhook.certificate"}
 	for i := range d.routes {
-		names[i] = d.routes[i].op
+		names = append(names, d.routes[i].op)
 	}
 	return names
 }
@@ -114,11 +116,12 @@ func (d *dialect) RequestID(n uint64) string {
 // so that an operation reads everything first and asks once.
 type exec struct {
 	*request
-	call *fakeprovider.Call
-	cfg  Config
-	s    *state
-	tx   *fakeprovider.Tx
-	err  *failure
+	call   *fakeprovider.Call
+	cfg    Config
+	signer *signer
+	s      *state
+	tx     *fakeprovider.Tx
+	err    *failure
 }
 
 // reply is a success. Its body is what the route shows of the object, unless
@@ -187,7 +190,7 @@ func (d *dialect) Replay(tx *fakeprovider.Tx, c *fakeprovider.Call, saved fakepr
 }
 
 func (d *dialect) exec(tx *fakeprovider.Tx, c *fakeprovider.Call) *exec {
-	return &exec{request: c.Args.(*request), call: c, cfg: d.cfg, s: d.state, tx: tx}
+	return &exec{request: c.Args.(*request), call: c, cfg: d.cfg, signer: d.signer, s: d.state, tx: tx}
 }
 
 // Finish adds the header that every answer of PayPal has.
@@ -216,12 +219,5 @@ func (x *exec) publish(typ string, resource object) {
 	x.tx.Event("WH-"+x.tx.Token(17, upperDigits)+"-"+x.tx.Token(17, upperDigits), typ, encode(resource))
 }
 
-// encode writes what came out of a JSON body or was made here, so it cannot
-// fail.
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("fake paypal: " + err.Error())
-	}
-	return b
-}
+// encode writes what came out of a JSON body or was made here.
+func encode(v any) []byte { return fakeprovider.JSON(v) }

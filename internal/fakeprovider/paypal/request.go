@@ -36,6 +36,11 @@ func (d *dialect) Recognise(r *fakeprovider.Request) fakeprovider.Call {
 		c.Answer = &a
 		return c
 	}
+	if id, found := strings.CutPrefix(r.Path, certificatePath); found && r.Method == http.MethodGet {
+		a := d.certificate(id)
+		c.Answer, c.Operation = &a, "webhook.certificate"
+		return c
+	}
 	rt, ids := d.find(r.Method, r.Path)
 	if rt == nil {
 		return refuse(notFound(""))
@@ -140,6 +145,7 @@ func (q *request) readMock(h http.Header) *failure {
 // type, and the app unless the merchant's apps share their keys.
 func (d *dialect) readKey(c *fakeprovider.Call, q *request, header string) *failure {
 	rt := q.route
+	c.TakesKey = rt.key != keyNone
 	switch rt.key {
 	case keyNone:
 		return nil

@@ -134,7 +134,8 @@ func otherRoutes() []route {
 	}
 	search := post("/v2/invoicing/search-invoices", "invoice.search", http.StatusOK, searchInvoices, nil)
 	number := post("/v2/invoicing/generate-next-invoice-number", "invoice.next_number", http.StatusOK, nextInvoiceNumber, nil)
-	search.write, number.write = false, false
+	verify := post("/v1/notifications/verify-webhook-signature", "webhook.verify", http.StatusOK, verifyWebhook, nil)
+	search.write, number.write, verify.write = false, false, false
 	return []route{
 		post("/v1/payments/payouts", "payout.create", 201, createPayout, viewBatchHeader).
 			keyed(keyBatchID, payoutsKeyMax, payoutsWindow, 400).ending("DENIED"),
@@ -167,6 +168,7 @@ func otherRoutes() []route {
 		post("/v2/invoicing/invoices/{id}/cancel", "invoice.cancel", 204, cancelInvoice, nil),
 		search,
 		number,
+		verify,
 
 		read("/v1/identity/oauth2/userinfo", "user.get", userInfo, nil),
 		read("/v1/reporting/transactions", "transaction.search", searchTransactions, nil),

@@ -1,7 +1,6 @@
 package stripe
 
 import (
-	"encoding/json"
 	"maps"
 	"net/http"
 
@@ -48,11 +47,7 @@ func (f *failure) answer(x *exec) fakeprovider.Answer {
 	if x != nil {
 		o["request_log_url"] = "https://dashboard.stripe.com/logs/" + x.tx.RequestID
 	}
-	b, err := json.Marshal(object{"error": o})
-	if err != nil {
-		panic("fake stripe: " + err.Error())
-	}
-	return fakeprovider.Answer{Status: f.status, Body: b}
+	return fakeprovider.Answer{Status: f.status, Body: encode(object{"error": o})}
 }
 
 // invalid is a validation failure: nothing began to execute.
@@ -112,9 +107,12 @@ func (d *dialect) Refuse(_ *fakeprovider.Call, why fakeprovider.Refusal) fakepro
 		f.status, f.message = http.StatusRequestEntityTooLarge, "The request's body is too large."
 	case fakeprovider.UnreadableEncoding:
 		f.status, f.message = http.StatusUnsupportedMediaType, "Send the body without a Content-Encoding."
+	case fakeprovider.KeyMissing:
+		f.status = http.StatusBadRequest
+		f.message = "The fake is strict: send an Idempotency-Key with every write."
 	case fakeprovider.MemoryFull:
 		f.status, f.typ = http.StatusServiceUnavailable, apiError
-		f.message = "The fake holds as much as it may. Reset it, or raise MaxKeys and MaxObjects."
+		f.message = "The fake holds as much as it may. Reset it, or raise its limits on keys and objects."
 	default:
 		f.status, f.typ, f.message = http.StatusInternalServerError, apiError, "The fake has no answer for "+string(why)+"."
 	}

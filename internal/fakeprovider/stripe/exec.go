@@ -194,13 +194,13 @@ func (x *exec) fields(o object, names ...string) {
 
 // fresh returns a new object of a kind, not yet stored.
 func (x *exec) fresh(kind, prefix string) object {
-	return object{
-		"id":       prefix + "_" + x.tx.Token(24, base62),
-		"object":   kind,
-		"created":  x.now(),
-		"livemode": x.live,
-	}
+	o := make(object, ordinary) // it need not grow with each member that is added
+	o["id"], o["object"], o["created"], o["livemode"] = prefix+"_"+x.tx.Token(24, base62), kind, x.now(), x.live
+	return o
 }
+
+// ordinary is about how many members an object has.
+const ordinary = 40
 
 // store puts a new object into the account's state.
 func (x *exec) store(o object) object {
@@ -214,7 +214,7 @@ func (x *exec) emit(typ string, o object) {
 	if x.quiet {
 		return
 	}
-	x.tx.Event("evt_"+x.tx.Token(24, base62), typ, encode(o))
+	x.tx.Event("evt_"+x.tx.Token(24, base62), typ, x.encode(o))
 }
 
 // expanded returns o with the ids that the request asks to expand replaced by

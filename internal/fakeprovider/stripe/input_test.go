@@ -1,13 +1,10 @@
 package stripe_test
 
 import (
-	"encoding/json"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider/stripe"
 )
 
@@ -92,34 +89,4 @@ func TestCardDataIsNotKept(t *testing.T) {
 			t.Errorf("%s shows the card number", path)
 		}
 	}
-}
-
-func FuzzRequest(f *testing.F) {
-	f.Add("POST", "/v1/payment_intents", "amount=1&currency=eur&metadata[a]=b&expand[]=latest_charge.x", "application/x-www-form-urlencoded")
-	f.Add("POST", "/v1/subscriptions", "customer=cus_1&items[0][price]=p&items[x]=1", "application/x-www-form-urlencoded")
-	f.Add("POST", "/v2/core/event_destinations", destination, "application/json")
-	f.Add("POST", "/v2/core/accounts", `{"metadata":{"a":null,"b":1},"configuration":{"customer":{}}}`, "application/json")
-	f.Add("GET", "/v1/customers/search", "query=metadata['a']:'b' AND created>1", "")
-	f.Add("GET", "/v1/events", "types[]=a&created[gte]=x&limit=-1", "")
-	f.Add("DELETE", "/v1/subscriptions/sub_1", "", "")
-	f.Fuzz(func(t *testing.T, method, path, body, contentType string) {
-		fake := fakeprovider.New(stripe.New(stripe.Config{}), nil)
-		r := httptest.NewRequest("POST", "/", strings.NewReader(body))
-		r.Method, r.URL = method, &url.URL{Path: path}
-		if method == "GET" {
-			r.URL.RawQuery = body
-		}
-		r.Header.Set("Authorization", "Bearer sk_test_1")
-		r.Header.Set("Content-Type", contentType)
-		r.Header.Set("Stripe-Version", "x")
-		r.Header.Set("Idempotency-Key", "k")
-		w := httptest.NewRecorder()
-		fake.ServeHTTP(w, r)
-		if w.Code < 200 || w.Code > 499 || !json.Valid(w.Body.Bytes()) {
-			t.Errorf("%s %q %q answers %d %q", method, path, body, w.Code, w.Body)
-		}
-		if w.Code >= 400 && fake.Effects("") != 0 {
-			t.Errorf("%s %q %q: a refusal with an effect", method, path, body)
-		}
-	})
 }

@@ -195,11 +195,7 @@ func (x *exec) events() []object {
 		if e.Account != x.account || x.tx.Now.Sub(e.At).Hours() > 24*eventDays {
 			continue
 		}
-		out = append(out, object{
-			"id": e.ID, "object": "event", "api_version": "2026-06-24.dahlia", "created": e.At.Unix(),
-			"data": object{"object": e.Object}, "livemode": x.live, "pending_webhooks": int64(0), "type": e.Type,
-			"request": object{"id": e.RequestID, "idempotency_key": orNull(e.Key)},
-		})
+		out = append(out, eventObject(e, x.live))
 	}
 	return out
 }

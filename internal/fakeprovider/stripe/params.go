@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
 )
 
 // Limits of a request's parameters.
@@ -127,12 +129,18 @@ func nest(m map[string]any) params {
 }
 
 // canonical writes the parameters so that their order does not count.
-func (p params) canonical() string {
-	b, err := json.Marshal(p) // sorts names
-	if err != nil {
-		return ""
+func (p params) canonical() string { return string(fakeprovider.JSON(p.plain())) }
+
+// plain returns the parameters as the maps that fakeprovider.JSON knows.
+func (p params) plain() map[string]any {
+	out := make(map[string]any, len(p))
+	for name, v := range p {
+		if o, ok := v.(params); ok {
+			v = o.plain()
+		}
+		out[name] = v
 	}
-	return string(b)
+	return out
 }
 
 func (p params) str(name string) string {

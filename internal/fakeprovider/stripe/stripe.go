@@ -11,10 +11,9 @@
 package stripe
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,6 +78,7 @@ type dialect struct {
 	routes   *router
 	accounts map[string]*state // by account and mode
 	objects  int               // over all accounts
+	encoder  fakeprovider.Encoder
 }
 
 // parsed is what Recognise found out, for Execute.
@@ -98,7 +98,10 @@ func (d *dialect) Operations() []string {
 	return names
 }
 
-func (d *dialect) RequestID(n uint64) string { return fmt.Sprintf("req_fake%012d", n) }
+func (d *dialect) RequestID(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	return "req_fake" + strings.Repeat("0", max(0, 12-len(digits))) + digits
+}
 
 func (d *dialect) Recognise(r *fakeprovider.Request) fakeprovider.Call {
 	rt, ids := d.routes.find(r.Method, r.Path)
@@ -113,6 +116,7 @@ func (d *dialect) Recognise(r *fakeprovider.Request) fakeprovider.Call {
 		c.Operation, c.Write = rt.op, rt.write()
 	}
 	if r.Method == http.MethodPost || v2 && r.Method == http.MethodDelete {
+		c.TakesKey = true
 		c.Key = r.Header.Get("Idempotency-Key")
 	}
 	c.KeyScope = d.keyScope(v2, c.Account)
@@ -240,7 +244,7 @@ func (d *dialect) Execute(tx *fakeprovider.Tx, c *fakeprovider.Call) fakeprovide
 		}
 		tx.Effect(id)
 	}
-	return fakeprovider.Answer{Status: http.StatusOK, Body: encode(x.expanded(o)), Keep: true, Object: id}
+	return fakeprovider.Answer{Status: http.StatusOK, Body: x.encode(x.expanded(o)), Keep: true, Object: id}
 }
 
 // Replay gives the stored answer in v1 and the object's present state in v2.
@@ -286,11 +290,9 @@ func (d *dialect) state(account string) *state {
 	return s
 }
 
-// encode writes an object, or a list of them, as JSON.
-func encode(o object) []byte {
-	b, err := json.Marshal(o)
-	if err != nil { // objects hold strings, numbers, booleans and each other
-		panic("fake stripe: " + err.Error())
-	}
-	return b
-}
+// encode writes an object, or a list of them, as JSON. The engine's lock guards
+// what is remembered of its kind.
+func (x *exec) encode(o object) []byte { return x.d.encoder.JSON(text(o, "object"), o) }
+
+// encode is for objects that need no exec.
+func encode(o object) []byte { return fakeprovider.JSON(o) }
