@@ -91,6 +91,7 @@ func (o Operation) faults() (wrong []string) {
 		for i, p := range list.places {
 			say(p.fault() != "", "%s[%d]: %s", list.name, i, p.fault())
 			say(slices.Contains(list.places[:i], p), "%s[%d] is there twice", list.name, i)
+			say(p.Quoted && (list.name != "Keys" || p.Kind != InHeader), "%s[%d]: only a key's header is Quoted", list.name, i)
 		}
 	}
 	for i, e := range o.ConclusiveEventTypes {

@@ -85,6 +85,8 @@ func TestCheckRefuses(t *testing.T) {
 		"kind of place":         {keyed, places(rs.Place{Name: "x"}), "use Header, Form, JSON or Custom"},
 		"same place twice":      {keyed, places(rs.Form("a"), rs.Form("a")), "Sensitive[1] is there twice"},
 		"bad key place":         {keyed, func(o *rs.Operation) { o.Keys[1] = rs.JSON("x") }, "Keys[1]:"},
+		"quoted pointer":        {keyed, func(o *rs.Operation) { o.Keys[1].Quoted = true }, "only a key's header is Quoted"},
+		"quoted mark":           {keyed, func(o *rs.Operation) { o.Marks = []rs.Place{rs.QuotedHeader("X-Mark")} }, "Marks[0]: only a key's header is Quoted"},
 		"bad mark":              {keyed, func(o *rs.Operation) { o.Marks[1] = rs.JSON("x") }, "Marks[1]:"},
 		"bad volatile":          {keyed, func(o *rs.Operation) { o.Volatile = []rs.Place{rs.JSON("x")} }, "Volatile[0]:"},
 		"bad order-free":        {keyed, func(o *rs.Operation) { o.Unordered = []rs.Place{rs.JSON("x")} }, "Unordered[0]:"},

@@ -47,8 +47,9 @@ func (c Class) String() string {
 // Place is where something stands in a message: a key, or the mark by which a
 // later search finds the object.
 type Place struct {
-	Kind PlaceKind
-	Name string
+	Kind   PlaceKind
+	Name   string
+	Quoted bool // Of a key's header: the value is a structured-field string, in quotes (RFC 9651, section 3.3.3).
 }
 
 // PlaceKind says how a Place's name is read.
@@ -63,17 +64,21 @@ const (
 )
 
 // Header is a header field.
-func Header(name string) Place { return Place{InHeader, name} }
+func Header(name string) Place { return Place{Kind: InHeader, Name: name} }
+
+// QuotedHeader is a header field whose value stands in quotes, as IETF's draft of
+// Idempotency-Key wants it. It is for keys.
+func QuotedHeader(name string) Place { return Place{Kind: InHeader, Name: name, Quoted: true} }
 
 // Form is a form field, as "metadata[samekey_command]".
-func Form(field string) Place { return Place{InForm, field} }
+func Form(field string) Place { return Place{Kind: InForm, Name: field} }
 
 // JSON is a JSON pointer (RFC 6901), as "/sender_batch_header/sender_batch_id".
 // A "*" stands for every element of an array.
-func JSON(pointer string) Place { return Place{InJSON, pointer} }
+func JSON(pointer string) Place { return Place{Kind: InJSON, Name: pointer} }
 
 // Custom leaves the placing to the codec, as for GraphQL variables.
-func Custom(name string) Place { return Place{InCustom, name} }
+func Custom(name string) Place { return Place{Kind: InCustom, Name: name} }
 
 // Operation is one row: everything that differs between providers, as data.
 // Names are never changed or reused, since they are part of every key.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
@@ -58,6 +59,9 @@ func whileKept(o rs.Operation) string {
 }
 
 func finders(w *bytes.Buffer, p provider) {
+	if !slices.ContainsFunc(p.rows, func(o rs.Operation) bool { return o.Lookup != "" }) {
+		return
+	}
 	fmt.Fprintf(w, "\n## %s\n\n", p.name)
 	fmt.Fprintln(w, "| operation | found by | proved absent when | not before | settled by the events alone |")
 	fmt.Fprintln(w, "|---|---|---|---|---|")

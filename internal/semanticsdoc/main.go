@@ -5,11 +5,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 
+	"github.com/seed-6b5e302b/samekey/providers/adyen"
+	"github.com/seed-6b5e302b/samekey/providers/atmostonce"
+	"github.com/seed-6b5e302b/samekey/providers/ietf"
+	"github.com/seed-6b5e302b/samekey/providers/pagerduty"
 	"github.com/seed-6b5e302b/samekey/providers/paypal"
+	"github.com/seed-6b5e302b/samekey/providers/square"
 	"github.com/seed-6b5e302b/samekey/providers/stripe"
+	"github.com/seed-6b5e302b/samekey/providers/toss"
 	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
@@ -25,6 +32,13 @@ func providers() []provider {
 	return []provider{
 		{"Stripe", stripe.Operations()},
 		{"PayPal", paypal.Operations()},
+		{"Adyen", adyen.Operations()},
+		{"Square", square.Operations()},
+		{"Toss Payments", toss.Operations()},
+		{"PagerDuty", pagerduty.Operations()},
+		// Of these two the operations are the user's.
+		{"IETF draft", []replaysemantics.Operation{ietf.Operation("your.operation", http.MethodPost, "/your/path", 0)}},
+		{"At most once", []replaysemantics.Operation{atmostonce.Operation("your.operation", http.MethodPost, "/your/path")}},
 	}
 }
 

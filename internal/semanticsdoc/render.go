@@ -150,7 +150,7 @@ func failureInFull(f rs.Failures) string {
 }
 
 func anchor(p provider, o rs.Operation) string {
-	return strings.ToLower(p.name) + "-" + strings.ReplaceAll(o.Name, ".", "-")
+	return strings.ToLower(strings.ReplaceAll(p.name+"-"+strings.ReplaceAll(o.Name, ".", "-"), " ", "-"))
 }
 
 // placeList names places by kind: header `A`, form fields `b`, `c`.
@@ -158,14 +158,16 @@ func placeList(places []rs.Place) string {
 	var list []string
 	for _, kind := range []struct {
 		is        rs.PlaceKind
+		quoted    bool
 		one, more string
 	}{
-		{rs.InHeader, "header", "headers"}, {rs.InForm, "form field", "form fields"},
-		{rs.InJSON, "JSON", "JSON"}, {rs.InCustom, "by the codec:", "by the codec:"},
+		{rs.InHeader, false, "header", "headers"}, {rs.InHeader, true, "in quotes, header", "in quotes, headers"},
+		{rs.InForm, false, "form field", "form fields"}, {rs.InJSON, false, "JSON", "JSON"},
+		{rs.InCustom, false, "by the codec:", "by the codec:"},
 	} {
 		var names []string
 		for _, p := range places {
-			if p.Kind == kind.is {
+			if p.Kind == kind.is && p.Quoted == kind.quoted {
 				names = append(names, p.Name)
 			}
 		}

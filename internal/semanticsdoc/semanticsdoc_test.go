@@ -68,7 +68,7 @@ func TestSection(t *testing.T) {
 	report := rs.Fact{States: "a report", URL: "https://example.com/c", Read: "2026-11-28", Grade: rs.Reported}
 	rows := []rs.Operation{{
 		Name: "refund.create", Method: "POST", Path: "/refunds", Lookup: "list | compare", Absence: "the list | ended", Horizon: time.Hour,
-		Keys: []rs.Place{rs.Header("Key"), rs.JSON("/a"), rs.JSON("/b")}, KeyMax: 40, Resend: rs.ConflictWithLink, Failures: rs.Stored,
+		Keys: []rs.Place{rs.Header("Key"), rs.QuotedHeader("Draft"), rs.JSON("/a"), rs.JSON("/b")}, KeyMax: 40, Resend: rs.ConflictWithLink, Failures: rs.Stored,
 		Marks: []rs.Place{rs.Form("m")}, Volatile: []rs.Place{rs.Custom("v")}, Unordered: []rs.Place{rs.JSON("/list")},
 		Sensitive: []rs.Place{rs.JSON("/card")}, Codes: []rs.Place{rs.JSON("/code")},
 		ConclusiveEventTypes: []string{"refund.done", "refund.failed"},
@@ -77,7 +77,7 @@ func TestSection(t *testing.T) {
 		Name: "mail.send", Class: rs.Notification, Path: "/mail.Mail/Send",
 		Facts: []rs.Fact{report, known},
 	}}
-	page, err := render([]provider{{"Acme", rows}})
+	page, err := render([]provider{{"Acme", rows}, {"Of Two Words", rows[1:]}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,8 @@ func TestSection(t *testing.T) {
 		"| [refund.create](#acme-refund-create) | money | a time that is not published | an error that names the object | the stored failure | list \\| compare |\n",
 		"| [mail.send](#acme-mail-send) | notification | no key | not sent twice | not sent twice | nothing |\n",
 		"`POST /refunds`, class money.\n",
-		"- **Key:** header `Key`; JSON `/a`, `/b`; at most 40 characters; kept for a time that is not published\n",
+		"| [mail.send](#of-two-words-mail-send) |",
+		"- **Key:** header `Key`; in quotes, header `Draft`; JSON `/a`, `/b`; at most 40 characters; kept for a time that is not published\n",
 		"- **Same key after a success:** an error that names the existing object",
 		"- **Same key after a failure:** the stored failure",
 		"- **Answer lost:** list | compare\n",
