@@ -1,12 +1,12 @@
 package keyderive
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
-	"unique"
 
 	"github.com/google/uuid"
 )
@@ -16,13 +16,32 @@ import (
 // that it may stand in a log line by accident, and so do structs that hold one.
 // Only Raw gives the key away.
 type Key struct {
-	// A handle, because fmt prints an unexported field without asking its methods,
-	// and of a handle it can print only an address.
-	raw unique.Handle[string]
+	// Under the mask, because fmt prints an unexported field without asking its
+	// methods.
+	masked [keyLength]byte
+}
+
+// keyLength is the length of a key's text: a UUID.
+const keyLength = 36
+
+// mask hides the keys of this process from what prints structs by itself.
+var mask = newMask()
+
+func newMask() (m [keyLength]byte) {
+	rand.Read(m[:]) // never fails
+	return m
 }
 
 // keyOf returns the key whose text is raw: a UUID in lower case.
-func keyOf(raw string) Key { return Key{raw: unique.Make(raw)} }
+func keyOf(raw string) Key { return Key{masked: masked([keyLength]byte([]byte(raw)))} }
+
+// masked puts text under the mask, and takes it out again.
+func masked(text [keyLength]byte) [keyLength]byte {
+	for i := range text {
+		text[i] ^= mask[i]
+	}
+	return text
+}
 
 // Raw is what goes to the provider: 36 characters, a UUID of version 8; "" for
 // the zero value. Never store or log it.
@@ -30,7 +49,8 @@ func (k Key) Raw() string {
 	if k.IsZero() {
 		return ""
 	}
-	return k.raw.Value()
+	text := masked(k.masked)
+	return string(text[:])
 }
 
 // IsZero reports whether k is no key.
@@ -38,7 +58,16 @@ func (k Key) IsZero() bool { return k == Key{} }
 
 // Hash is what a ledger stores in place of the key.
 func (k Key) Hash() [16]byte {
-	sum := sha256.Sum256([]byte("samekey key hash\x00" + k.Raw()))
+	raw := masked(k.masked)
+	if k.IsZero() {
+		return hashOf(nil)
+	}
+	return hashOf(raw[:])
+}
+
+func hashOf(raw []byte) [16]byte {
+	var text [64]byte
+	sum := sha256.Sum256(append(append(text[:0], "samekey key hash\x00"...), raw...))
 	return [16]byte(sum[:16])
 }
 
@@ -49,7 +78,8 @@ func (k Key) Day() int32 {
 		return 0
 	}
 	var b [2]byte
-	_, _ = hex.Decode(b[:], []byte(k.Raw()[:4])) // hex by construction
+	raw := masked(k.masked)
+	_, _ = hex.Decode(b[:], raw[:4]) // hex by construction
 	return int32(binary.BigEndian.Uint16(b[:]))
 }
 
@@ -68,7 +98,9 @@ func MarkOf(day int32, hash [16]byte) string {
 	var b [18]byte
 	binary.BigEndian.PutUint16(b[:], uint16(day))
 	copy(b[2:], hash[:])
-	return hex.EncodeToString(b[:])
+	var text [36]byte
+	hex.Encode(text[:], b[:])
+	return string(text[:])
 }
 
 // ParseMark reads a mark back: day and hash are the record's identity.

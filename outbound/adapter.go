@@ -141,7 +141,30 @@ type Lookup struct {
 	FirstSentAt time.Time
 	SentUntil   time.Time     // No request of ours was written after it.
 	Horizon     time.Duration // One that was may be applied so long after SentUntil.
-	MaxBody     int64
+	MaxBody     int64         // Bytes of one answer.
+
+	ahead time.Duration
+	turns *turns
+}
+
+// Now is the ledger's time, by which FirstSentAt and SentUntil are told. Where
+// nothing is known of the ledger's clock it is this machine's.
+func (l *Lookup) Now() time.Time { return time.Now().Add(l.ahead).Round(0) }
+
+// Turn waits until the reconciler's rate for the account allows one more request.
+// An adapter calls it right before each request that a look-up makes; httpadapter
+// does so for its codecs. In FindAll any one of the look-ups takes the turn of a
+// request that serves many. An error, which comes too when no turn is left while the
+// lease lives, ends the look-up as unknown. It is safe for concurrent use.
+func (l *Lookup) Turn(ctx context.Context) error { return l.turns.take(ctx) }
+
+// Objected tells that the provider wants to be asked less, as by a 429 or a 5xx:
+// the rate is halved, and no turn comes before retryAfter is over. httpadapter
+// calls it for its codecs. It is safe for concurrent use.
+func (l *Lookup) Objected(retryAfter time.Duration) {
+	if l.turns != nil {
+		l.turns.objected(retryAfter)
+	}
 }
 
 // Finding is a look-up's answer. The zero value is unknown.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -55,11 +56,13 @@ func (w *worker) findings(ctx context.Context, group []due) (findings []Finding,
 		fail(errNoLookup)
 		return findings, errs
 	}
-	if err := w.pace.wait(ctx); err != nil {
+	share := group[0].order.turns
+	if err := share.take(ctx); err != nil {
 		fail(err)
 		return findings, errs
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.Client.opts.Retry.CallTimeout)
+	share.paid.Store(true) // the adapter's first request has its turn, also where it asks for none
+	ctx, cancel := context.WithDeadline(ctx, share.until)
 	defer cancel()
 	if batch, able := w.finder.(BatchFinder); able && len(group) > 1 {
 		ls := make([]*Lookup, len(group))
@@ -78,8 +81,19 @@ func (w *worker) findings(ctx context.Context, group []due) (findings []Finding,
 	} else {
 		findings[0], errs[0] = w.finder.Find(ctx, w.question(group[0].order, group[0].rec, group[0].order.frozen.Message, judged{}))
 	}
-	w.pace.learn(errs[0] != nil)
+	w.noteUnheard(ctx, group, findings)
 	return findings, errs
+}
+
+// noteUnheard marks what a look-up left open because a turn was refused to one of
+// the group, or its time was over.
+func (w *worker) noteUnheard(ctx context.Context, group []due, findings []Finding) {
+	over := ctx.Err() != nil || slices.ContainsFunc(group, func(d due) bool { return d.order.turns.over() })
+	for i, d := range group {
+		if over && findings[i].Effect == EffectUnknown {
+			d.order.turns.out.Store(true)
+		}
+	}
 }
 
 var errNoLookup = errors.New("the provider offers no look-up for this operation")

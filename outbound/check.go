@@ -27,11 +27,11 @@ type due struct {
 func (w *worker) workOff(ctx context.Context, records []recordstore.Record, asked, now time.Time) Swept {
 	var mu sync.Mutex
 	var all Swept
-	slots := make(chan struct{}, w.opts.Concurrency)
 	var wg sync.WaitGroup
-	start := func(f func() Swept) {
-		slots <- struct{}{}
+	start := func(account string, f func() Swept) {
+		slots := w.lanes.get(w.profile.Provider, account).slots
 		wg.Go(func() {
+			slots <- struct{}{}
 			defer func() { <-slots }()
 			s := f()
 			mu.Lock()
@@ -44,32 +44,39 @@ func (w *worker) workOff(ctx context.Context, records []recordstore.Record, aske
 		d := due{rec: rec}
 		var err error
 		if d.order, err = w.revive(rec); err != nil {
-			start(func() Swept { return w.postpone(ctx, d, now, "cannot be read: "+err.Error()) })
+			start(rec.Account, func() Swept { return w.postpone(ctx, d, now, "cannot be read: "+err.Error()) })
 			continue
 		}
-		d.order.claimed, d.order.begun = asked, asked
+		d.order.claimed, d.order.begun, d.order.ahead = asked, asked, now.Sub(asked)
+		d.order.turns = w.turnsOf(rec.Account, asked)
 		switch {
-		case rec.State == recordstore.Planned:
-			start(func() Swept { return w.sendPlanned(ctx, d) })
+		case isPlan(rec):
+			start(rec.Account, func() Swept { return w.sendPlanned(ctx, d) })
 		case rec.Noted != "":
 			d.order.check = w.checkOf(d, now, "report", "")
-			start(func() Swept {
-				return w.count(w.lookup(ctx, d.order, recordstore.Claimed{Record: rec, Now: now}))
+			start(rec.Account, func() Swept {
+				return w.count(w.lookup(ctx, d.order, &recordstore.Claimed{Record: rec, Now: now}))
 			})
 		case w.mayResend(d, now) && now.Sub(rec.CreatedAt) < w.opts.ResendFor:
-			start(func() Swept { return w.resend(ctx, d, now) })
+			start(rec.Account, func() Swept { return w.resend(ctx, d, now) })
 		default:
 			group := [2]string{rec.Operation, rec.Account}
 			groups[group] = append(groups[group], d)
 		}
 	}
-	for _, group := range groups {
+	for of, group := range groups {
 		for _, part := range w.parts(group) {
-			start(func() Swept { return w.askAll(ctx, part, now) })
+			start(of[1], func() Swept { return w.askAll(ctx, part, now) })
 		}
 	}
 	wg.Wait()
 	return all
+}
+
+// isPlan reports whether rec is a plan that waits to be sent, for the first time or
+// since the provider turned it away.
+func isPlan(rec recordstore.Record) bool {
+	return rec.State == recordstore.Planned || rec.State == recordstore.NotExecuted
 }
 
 // mayResend reports whether the same key and bytes may be sent again, and an
@@ -86,10 +93,10 @@ func (w *worker) mayResend(d due, now time.Time) bool {
 func (w *worker) resend(ctx context.Context, d due, now time.Time) Swept {
 	return w.guarded(ctx, d, func() Swept {
 		if err := w.beforeSend(ctx, d); err != nil {
-			return w.postpone(ctx, d, now, "not resent: "+err.Error())
+			return w.putBack(ctx, d, w.opts.Ladder[0], "not resent: "+err.Error())
 		}
 		d.order.check = w.checkOf(d, now, "resend", "")
-		s := w.count(w.send(ctx, d.order, recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
+		s := w.count(w.send(ctx, d.order, &recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
 		s.Resent++
 		return s
 	})
@@ -98,10 +105,12 @@ func (w *worker) resend(ctx context.Context, d due, now time.Time) Swept {
 // beforeSend waits for its turn and renews the lease, which notes that a request
 // may be written.
 func (w *worker) beforeSend(ctx context.Context, d due) error {
-	if err := w.pace.wait(ctx); err != nil {
+	if err := d.order.turns.take(ctx); err != nil {
 		return err
 	}
-	return w.mark(ctx, d.order, d.rec)
+	err := w.mark(ctx, d.order, d.rec)
+	d.order.turns.until = w.turnsUntil(d.order.begun)
+	return err
 }
 
 // mark renews a lease that was taken to look up only, before it sends.
@@ -167,21 +176,21 @@ func (w *worker) afterAbsence(ctx context.Context, d due, now time.Time) Swept {
 		return w.count(w.conclude(ctx, o, d.rec, j))
 	}
 	if err := w.beforeSend(ctx, d); err != nil {
-		return w.postpone(ctx, d, now, "absent, not sent: "+err.Error())
+		return w.putBack(ctx, d, w.opts.Ladder[0], "absent, not sent: "+err.Error())
 	}
 	o.check = w.checkOf(d, now, "lookup", "absent, sent")
 	o.absent = true
-	s := w.count(w.send(ctx, o, recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
+	s := w.count(w.send(ctx, o, &recordstore.Claimed{Decision: recordstore.Send, Record: d.rec, Now: now}))
 	s.Sent++
 	return s
 }
 
 // sendPlanned claims and sends a command that was planned, as Do would.
 func (w *worker) sendPlanned(ctx context.Context, d due) Swept {
-	if err := w.pace.wait(ctx); err != nil {
+	o, rec := d.order, d.rec
+	if err := o.turns.take(ctx); err != nil {
 		return Swept{Postponed: 1}
 	}
-	o, rec := d.order, d.rec
 	if !o.revived {
 		return Swept{Postponed: 1} // a seal key is missing here; Do with the same input can send it
 	}
@@ -191,33 +200,55 @@ func (w *worker) sendPlanned(ctx context.Context, d due) Swept {
 		Derivations: []string{keyderive.Version, recordstore.Foreign}, Fingerprints: [][]byte{rec.Fingerprint},
 		SealVersion: sealVersion, Request: rec.Request, Holder: uuid.NewString(),
 		Lease: w.Client.opts.Lease, Window: o.row.window, NotAfter: rec.NotAfter, Replay: o.row.replay, Evidence: o.row.evidence,
+		LostBefore: w.lostBefore(rec.ID),
 	}
+	o.again = jittered(w.opts.Ladder[min(max(rec.Checks-1, 0), len(w.opts.Ladder)-1)])
 	claimed, err := w.claim(ctx, o)
+	o.turns.until = w.turnsUntil(o.begun)
 	if desk, able := w.ledger.(recordstore.Desk); able && err == nil && claimed.Decision == recordstore.Expired {
-		_, err = desk.Abandon(ctx, rec.ID, recordstore.Entry{Kind: "abandon", Actor: "reconciler", Text: "NotAfter has passed, and it was never sent"})
+		_, err = desk.Abandon(ctx, rec.ID, recordstore.Entry{Kind: "abandon", Actor: "reconciler", Text: "NotAfter has passed, and nothing was executed"})
 		if err == nil {
 			return Swept{Settled: 1}
 		}
 	}
-	if err != nil || claimed.Decision != recordstore.Send {
+	switch {
+	case err == nil && claimed.Decision == recordstore.Lookup: // a restore brought it back
+		return w.askAll(ctx, []due{{claimed.Record, o}}, claimed.Now)
+	case err != nil || claimed.Decision != recordstore.Send:
 		return Swept{Postponed: 1}
 	}
-	s := w.count(w.send(ctx, o, claimed))
+	reply, failed := w.send(ctx, o, claimed)
+	s := w.count(reply, failed)
+	if failed != nil && failed.Effect == EffectNone && failed.Code != ErrRefused {
+		s = Swept{Postponed: 1} // turned away
+	}
 	s.Sent++
 	return s
 }
 
 // postpone settles the record uncertain again, due at the next rung of the
-// ladder, or gives it to people after the last.
+// ladder, or gives it to people after the last. One that got no turn to be asked
+// about is not theirs to decide: the provider was not heard.
 func (w *worker) postpone(ctx context.Context, d due, now time.Time, why string) Swept {
-	if d.rec.State == recordstore.Planned {
+	if isPlan(d.rec) {
 		return Swept{Postponed: 1}
 	}
+	unheard := ctx.Err() != nil || d.order != nil && d.order.turns.over()
 	never := d.order != nil && !w.canEverTell(d, now)
-	if never || d.rec.Checks >= len(w.opts.Ladder) {
+	if never || !unheard && d.rec.Checks >= len(w.opts.Ladder) {
 		return w.toReview(ctx, d, why)
 	}
-	w.settleAs(ctx, d, judged{state: recordstore.Uncertain}, w.nextCheck(d, now), why)
+	if unheard {
+		return w.putBack(ctx, d, jittered(w.opts.Ladder[0]), why)
+	}
+	w.settleAs(ctx, d, judged{state: recordstore.Uncertain}, check{text: why, dueIn: w.nextCheck(d, now)})
+	return Swept{Postponed: 1}
+}
+
+// putBack settles the record uncertain again without a check: it did not come to
+// one, so that the ladder stays where it is.
+func (w *worker) putBack(ctx context.Context, d due, dueIn time.Duration, why string) Swept {
+	w.settleAs(ctx, d, judged{state: recordstore.Uncertain}, check{text: why, dueIn: dueIn, uncounted: true})
 	return Swept{Postponed: 1}
 }
 
@@ -227,19 +258,20 @@ func (w *worker) canEverTell(d due, now time.Time) bool {
 }
 
 func (w *worker) toReview(ctx context.Context, d due, why string) Swept {
-	w.settleAs(ctx, d, judged{state: recordstore.ManualReview}, 0, why)
+	w.settleAs(ctx, d, judged{state: recordstore.ManualReview}, check{text: why})
 	return Swept{ToReview: 1}
 }
 
 // settleAs ends the reconciler's claim without an answer. A fact that was noted
 // meanwhile is merged.
-func (w *worker) settleAs(ctx context.Context, d due, j judged, dueIn time.Duration, why string) {
+func (w *worker) settleAs(ctx context.Context, d due, j judged, ch check) {
 	o := d.order
 	if o == nil { // this build cannot read the record
 		o = &order{Call: callOf(d.rec), claimed: time.Now(), begun: time.Now()}
 	}
 	j.ProviderCode = providerCode(d.rec.ErrorCode)
-	o.check = &check{kind: "lookup", text: cleanText(why), dueIn: dueIn}
+	ch.kind, ch.text = "lookup", cleanText(ch.text)
+	o.check = &ch
 	w.settle(ctx, o, d.rec, j)
 }
 
@@ -278,20 +310,19 @@ func (w *worker) count(_ *Reply, err *Error) Swept {
 	}
 	switch code {
 	case ErrUncertain, ErrStore, ErrInFlight:
-		w.pace.learn(true)
 		return Swept{Postponed: 1}
 	case ErrManualReview:
 		return Swept{ToReview: 1}
 	}
-	w.pace.learn(code == ErrRateLimited)
 	return Swept{Settled: 1}
 }
 
 // check is what a settlement of the reconciler notes beside the answer.
 type check struct {
 	kind, text string
-	dueIn      time.Duration // where the answer is still unknown
+	dueIn      time.Duration // where the answer is still unknown, or a plan is turned away
 	last       bool          // the ladder ends here
+	uncounted  bool          // it did not come to the check
 }
 
 func (w *worker) checkOf(d due, now time.Time, kind, text string) *check {
@@ -306,42 +337,4 @@ func commandOf(rec recordstore.Record) Command {
 
 func jittered(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
-}
-
-// pace spaces look-ups and resends: at most so many a second, half as many each
-// time the provider objects, slowly more again when it does not.
-type pace struct {
-	mu        sync.Mutex
-	full, now float64 // a second
-	next      time.Time
-}
-
-func newPace(rate float64) *pace { return &pace{full: rate, now: rate} }
-
-func (p *pace) wait(ctx context.Context) error {
-	p.mu.Lock()
-	at := time.Now()
-	if p.next.After(at) {
-		at = p.next
-	}
-	p.next = at.Add(time.Duration(float64(time.Second) / p.now))
-	p.mu.Unlock()
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (p *pace) learn(objected bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if objected {
-		p.now = max(p.now/2, p.full/64)
-	} else {
-		p.now = min(p.now*1.1, p.full)
-	}
 }

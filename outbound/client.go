@@ -30,9 +30,12 @@ type core struct {
 	profile Profile
 	rows    map[string]row
 	opts    Options
+	usual   string // the adapter's own account, with its mode
 	bodies  bodies
-	tel     *telemetry
-	waits   waits
+
+	derivations []string // that this build reads
+	tel         *telemetry
+	waits       waits
 
 	attached atomic.Bool
 	restored atomic.Pointer[time.Time] // when the ledger was restored from a backup; nil or zero: never
@@ -73,7 +76,10 @@ func newClient(a Adapter, ledger recordstore.Store, opts *Options) (*Client, err
 	if err != nil {
 		return nil, err
 	}
-	c := &core{adapter: a, ledger: ledger, profile: profile, closing: make(chan struct{})}
+	c := &core{
+		adapter: a, ledger: ledger, profile: profile, usual: profile.Account + "/" + profile.Mode,
+		derivations: []string{keyderive.Version, recordstore.Foreign}, closing: make(chan struct{}),
+	}
 	c.finder, _ = a.(Finder)
 	if opts != nil {
 		c.opts = *opts
@@ -157,9 +163,17 @@ func (c *Client) derive(cmd Command, operation, account string) (keyderive.Key, 
 		account = c.account
 	}
 	return c.opts.Secret.Derive(keyderive.Input{
-		Scope: cmd.Scope, Provider: c.profile.Provider, Account: account + "/" + c.profile.Mode,
+		Scope: cmd.Scope, Provider: c.profile.Provider, Account: c.withMode(account),
 		Operation: operation, CommandID: cmd.ID,
 	})
+}
+
+// withMode is an account as records state it.
+func (c *core) withMode(account string) string {
+	if account == c.profile.Account {
+		return c.usual
+	}
+	return account + "/" + c.profile.Mode
 }
 
 // Status tells what the ledger knows about one operation of a command; nothing
@@ -191,7 +205,7 @@ func (c *Client) Status(ctx context.Context, cmd Command, operation string) (*St
 		e.Err = err
 		return nil, e
 	}
-	s := &Status{State: rec.State, Effect: effectOf(rec), Version: rec.Version, DueAt: rec.DueAt}
+	s := &Status{State: rec.State, Effect: effectOf(rec, c.restoredAt()), Version: rec.Version, DueAt: rec.DueAt}
 	if rec.State != recordstore.Succeeded {
 		return s, nil
 	}
@@ -264,15 +278,16 @@ func (c *core) enter() bool {
 	}
 }
 
-// effectOf is what a record says of the command's effect.
-func effectOf(rec recordstore.Record) Effect {
+// effectOf is what a record says of the command's effect. One that a restore
+// brought back, as MayBeBehind tells, knows nothing of what was sent since.
+func effectOf(rec recordstore.Record, lostBefore time.Time) Effect {
 	switch rec.State {
 	case recordstore.Succeeded:
 		return EffectApplied
 	case recordstore.Refused:
 		return EffectNone
 	case recordstore.Planned, recordstore.NotExecuted, recordstore.Abandoned:
-		if !rec.Doubt {
+		if !rec.Doubt && !recordstore.MayBeBehind(rec, lostBefore) {
 			return EffectNone
 		}
 	}

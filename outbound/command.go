@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,13 +80,14 @@ type Tracked struct {
 	command Command
 
 	mu      sync.Mutex
-	last    string
-	results map[string]result
+	last    int      // Among results.
+	results []result // One for each operation.
 }
 
 type result struct {
-	reply *Reply
-	err   error
+	operation string
+	reply     *Reply
+	err       error
 }
 
 // Result returns what became of the last write under the context; both are nil
@@ -93,6 +95,9 @@ type result struct {
 func (t *Tracked) Result() (*Reply, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.results) == 0 {
+		return nil, nil
+	}
 	r := t.results[t.last]
 	return r.reply, r.err
 }
@@ -102,18 +107,28 @@ func (t *Tracked) Result() (*Reply, error) {
 func (t *Tracked) ResultOf(operation string) (*Reply, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.results[operation]
-	return r.reply, r.err
+	if i := t.of(operation); i >= 0 {
+		return t.results[i].reply, t.results[i].err
+	}
+	return nil, nil
 }
 
 // set notes a result and reports whether the operation had succeeded before.
 func (t *Tracked) set(operation string, reply *Reply, err error) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	again = t.results[operation].reply != nil
-	if t.results == nil {
-		t.results = make(map[string]result, 1)
+	i := t.of(operation)
+	if i < 0 {
+		i = len(t.results)
+		t.results = append(t.results, result{operation: operation})
 	}
-	t.last, t.results[operation] = operation, result{reply, err}
+	r := &t.results[i]
+	again = r.reply != nil
+	t.last, r.reply, r.err = i, reply, err
 	return again
+}
+
+// of is the place of an operation among the results; -1 if it is not there.
+func (t *Tracked) of(operation string) int {
+	return slices.IndexFunc(t.results, func(r result) bool { return r.operation == operation })
 }

@@ -20,7 +20,7 @@ import (
 // errors.Is(err, context.Canceled) holds beside ErrUncertain.
 func (c *Client) Do(ctx context.Context, call Call) (*Reply, error) {
 	ctx, seen := c.tel.begin(ctx, call)
-	reply, err := c.counted(ctx, call, seen)
+	reply, err := c.counted(ctx, call, &seen)
 	if err != nil {
 		err.Provider, err.Operation, err.Command = c.profile.Provider, call.Operation, call.Command
 		err.join(ctx.Err())
@@ -53,7 +53,7 @@ func (c *Client) counted(ctx context.Context, call Call, seen *observation) (*Re
 	for {
 		claimed, err := c.claim(ctx, o)
 		if err != nil {
-			return nil, &Error{Code: ErrStore, Err: err}
+			return nil, unclaimed(err)
 		}
 		seen.claimed(ctx, claimed)
 		if claimed.Decision == recordstore.InFlight && c.wait(ctx, o.claim.ID, until) {
@@ -61,6 +61,14 @@ func (c *Client) counted(ctx context.Context, call Call, seen *observation) (*Re
 		}
 		return c.act(ctx, o, claimed)
 	}
+}
+
+// unclaimed says why there is no answer of the ledger to a claim.
+func unclaimed(err error) *Error {
+	if errors.Is(err, recordstore.ErrOverloaded) {
+		return &Error{Code: ErrOverloaded, Err: err}
+	}
+	return &Error{Code: ErrStore, Err: err}
 }
 
 // join makes the end of the caller's context recognisable where it may be why
@@ -83,32 +91,44 @@ func (c *Client) patience(call Call) time.Duration {
 }
 
 // claim asks for the record, and once more when the answer was lost: the claim
-// id makes it the same question.
-func (c *Client) claim(ctx context.Context, o *order) (recordstore.Claimed, error) {
+// id makes it the same question. The answer is a pointer, as in what follows, since
+// many callers wait on their stacks.
+func (c *Client) claim(ctx context.Context, o *order) (*recordstore.Claimed, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.ClaimTimeout)
 	defer cancel()
 	o.begun = time.Now()
 	o.claimed = o.begun
-	claimed, err := c.ledger.Claim(ctx, o.claim)
-	if err != nil && ctx.Err() == nil {
-		claimed, err = c.ledger.Claim(ctx, o.claim)
+	for again := true; ; again = false {
+		claimed, err := c.ledger.Claim(ctx, o.claim)
+		if err != nil && again && ctx.Err() == nil {
+			continue
+		}
+		if err == nil && !claimed.Now.IsZero() {
+			o.ahead = claimed.Now.Sub(o.begun)
+		}
+		return &claimed, err
 	}
-	return claimed, err
 }
 
 // act does what the claim decided.
-func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed) (*Reply, *Error) {
+func (c *Client) act(ctx context.Context, o *order, claimed *recordstore.Claimed) (*Reply, *Error) {
+	if claimed.Decision == recordstore.Send {
+		return c.send(ctx, o, claimed)
+	}
+	return c.unsent(ctx, o, claimed)
+}
+
+// unsent answers a call whose claim may not send, or not before a look-up.
+func (c *Client) unsent(ctx context.Context, o *order, claimed *recordstore.Claimed) (*Reply, *Error) {
 	rec := claimed.Record
 	refusal := func(code Code, why string) (*Reply, *Error) {
-		e := &Error{Code: code, Effect: effectOf(rec)}
+		e := &Error{Code: code, Effect: effectOf(rec, c.restoredAt())}
 		if why != "" {
 			e.Err = errors.New(why)
 		}
 		return nil, e
 	}
 	switch claimed.Decision {
-	case recordstore.Send:
-		return c.send(ctx, o, claimed)
 	case recordstore.Lookup:
 		return c.lookup(ctx, o, claimed)
 	case recordstore.Replay:
@@ -129,7 +149,11 @@ func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed)
 	case recordstore.Ended:
 		return refusal(ErrAbandoned, "")
 	case recordstore.Expired:
-		return refusal(ErrExpired, "")
+		_, e := refusal(ErrExpired, "")
+		if rec.State == "" && o.claim.LostBefore.IsZero() {
+			e.Effect = EffectNone // this ledger, which would remember it, never sent the command
+		}
+		return nil, e
 	case recordstore.Forgotten:
 		return refusal(ErrForgotten, "")
 	case recordstore.Future:
@@ -138,18 +162,25 @@ func (c *Client) act(ctx context.Context, o *order, claimed recordstore.Claimed)
 	return refusal(ErrStore, fmt.Sprintf("the ledger answered with the unknown decision %q", claimed.Decision))
 }
 
-// send delivers, judges and settles.
-func (c *Client) send(ctx context.Context, o *order, claimed recordstore.Claimed) (*Reply, *Error) {
-	doubt := claimed.Record.Doubt && !o.absent // only a proof clears doubt
-	lease, release := c.hold(ctx, o, claimed.Record)
+// send delivers under the claim.
+func (c *Client) send(ctx context.Context, o *order, claimed *recordstore.Claimed) (*Reply, *Error) {
+	held := c.hold(ctx, o, &claimed.Record)
 	d := c.delivery(o)
-	d.Message = c.frozenMessage(o, claimed.Record)
-	d.Resend = doubt
-	d.Allow = c.allow(o, claimed, lease)
+	d.Message = c.frozenMessage(o, &claimed.Record)
+	claimed.Record.Request, o.claim.Request = nil, nil // sealed copies, which nobody needs while the provider works
+	d.Resend = claimed.Record.Doubt && !o.absent       // only a proof clears doubt
+	d.Allow = o.paced(ctx, c.allow(o, claimed, &held.lease))
 	verdicts := c.deliver(ctx, d)
-	release()
-	j := fold(o.row.Operation, doubt, verdicts)
-	c.tel.delivered(ctx, o, doubt, verdicts)
+	o.heed(verdicts)
+	held.stop()
+	return c.learned(ctx, o, claimed, d, verdicts)
+}
+
+// learned judges and settles. It stands apart from send, whose stack waits for the
+// provider.
+func (c *Client) learned(ctx context.Context, o *order, claimed *recordstore.Claimed, d *Delivery, verdicts []Verdict) (*Reply, *Error) {
+	j := fold(o.row.Operation, d.Resend, verdicts)
+	c.tel.delivered(ctx, o, d.Resend, verdicts)
 	if j.state == recordstore.Uncertain && j.Look && ctx.Err() == nil {
 		j = c.find(ctx, o, claimed.Record, d.Message, j)
 	}
@@ -185,7 +216,7 @@ func (c *Client) deliver(ctx context.Context, d *Delivery) (verdicts []Verdict) 
 
 // frozenMessage returns what is sent: the recorded bytes of an earlier claim
 // where there are any, else the caller's, which mean the same.
-func (c *Client) frozenMessage(o *order, rec recordstore.Record) Message {
+func (c *Client) frozenMessage(o *order, rec *recordstore.Record) Message {
 	if rec.TakenFrom != "" && len(rec.Request) > 0 {
 		if plain, err := c.bodies.open(rec.ID, "request", rec.Request); err == nil {
 			if m, err := decodeMessage(plain); err == nil {
@@ -200,7 +231,7 @@ func (c *Client) frozenMessage(o *order, rec recordstore.Record) Message {
 // outlive. NotAfter and window, like the lease, count from before the claim, on
 // both clocks. The one send that follows a proof of absence needs no window:
 // nobody can be made to pay twice.
-func (c *Client) allow(o *order, claimed recordstore.Claimed, l *lease) func() error {
+func (c *Client) allow(o *order, claimed *recordstore.Claimed, l *lease) func() error {
 	var window, notAfter time.Time
 	if w := claimed.Record.WindowEndsAt; o.row.HasKey() && !w.IsZero() && !o.absent {
 		window = o.claimed.Add(w.Sub(claimed.Now))

@@ -101,7 +101,7 @@ func TestDaysAndDeadlines(t *testing.T) {
 	late := pay("c1", "pay.stored")
 	late.Command.NotAfter = ledger.clock().Add(-time.Second)
 	_, err = c.Do(t.Context(), late)
-	wantError(t, err, outbound.ErrExpired, outbound.EffectUnknown, false)
+	wantError(t, err, outbound.ErrExpired, outbound.EffectNone, false)
 	if _, err := c.Status(t.Context(), late.Command, "pay.stored"); !errors.Is(err, recordstore.ErrNotFound) {
 		t.Errorf("Status = %v: something was stored", err)
 	}

@@ -27,9 +27,11 @@ func (o *Options) complete() error {
 	fill(&o.Lease, 120*time.Second)
 	fill(&o.ClaimTimeout, 2*time.Second)
 	fill(&o.SettleTimeout, 5*time.Second)
-	fill(&o.WindowMargin, 5*time.Minute)
 	fill(&o.Horizon, 15*time.Minute)
+	fill(&o.WindowMargin, o.Lease+o.Horizon)
+	fill(&o.FirstCheck, time.Minute)
 	fill(&o.MaxBody, 4<<20)
+	fill(&o.MaxLookup, 8<<20)
 	r := &o.Retry
 	fill(&r.Attempts, 4)
 	fill(&r.MinWait, 500*time.Millisecond)
@@ -38,7 +40,7 @@ func (o *Options) complete() error {
 	fill(&r.AttemptTimeout, min(20*time.Second, o.Lease/2))
 	fill(&r.CallTimeout, min(45*time.Second, o.Lease/4*3))
 	switch {
-	case o.Lease < 0 || o.ClaimTimeout < 0 || o.SettleTimeout < 0 || o.WindowMargin < 0 || o.Horizon < 0 || o.MaxBody < 0,
+	case o.Lease < 0 || o.ClaimTimeout < 0 || o.SettleTimeout < 0 || o.WindowMargin < 0 || o.Horizon < 0 || o.FirstCheck < 0 || o.MaxBody < 0 || o.MaxLookup < 0,
 		r.Attempts < 0 || r.MinWait < 0 || r.MaxRetryAfter < 0 || r.AttemptTimeout < 0 || r.CallTimeout < 0:
 		return errors.New("Options hold a negative number: times and sizes count from 0, which means the default")
 	case o.Lease < time.Millisecond:

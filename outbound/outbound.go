@@ -106,9 +106,11 @@ type Options struct {
 
 	ClaimTimeout  time.Duration // Of one claim. Defaults to 2 s.
 	SettleTimeout time.Duration // Of one try to settle. Defaults to 5 s.
-	WindowMargin  time.Duration // Taken off every provider's window, half of it at most. Defaults to 5 minutes.
+	WindowMargin  time.Duration // Taken off every provider's window, half of it at most: how late a request may arrive. Defaults to Lease and Horizon together, 17 minutes.
 	Horizon       time.Duration // How long after the last possible delivery a look-up that finds nothing proves nothing, where the operation's row states none. Defaults to 15 minutes.
-	MaxBody       int64         // Bytes, each direction. Defaults to 4 MiB.
+	FirstCheck    time.Duration // When a call that ended uncertain is looked at first; the pauses after it are ReconcilerOptions.Ladder's. Defaults to 1 minute.
+	MaxBody       int64         // Bytes of a request, and of its answer. Defaults to 4 MiB.
+	MaxLookup     int64         // Bytes of one answer to a look-up, as a page of a list of hundreds. Defaults to 8 MiB.
 
 	// Accounts are those whose records a Reconciler works on with this client, by
 	// the provider's own id. Defaults to all of the adapter's mode: state them where

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -20,7 +21,8 @@ type Resolution struct {
 	Version   int64 // As Status showed it: a record that moved since is refused with recordstore.ErrNotHeld.
 
 	// Effect is the verdict: EffectApplied, or EffectNone. None ends the command,
-	// unless SendAgain lets it be sent again.
+	// unless SendAgain lets it be sent again: by the next Do, and what was planned by
+	// the reconciler too.
 	Effect    Effect
 	SendAgain bool
 
@@ -33,27 +35,61 @@ type Resolution struct {
 // its trail. The record must be uncertain, in review or abandoned. A truth that
 // arrives later and contradicts the verdict brings the record back to review.
 func (c *Client) Resolve(ctx context.Context, r Resolution) error {
-	result := recordstore.Result{
-		Evidence: string(replaysemantics.ByOperator), ExternalRef: cleanText(r.ExternalRef),
-		Entry: &recordstore.Entry{Kind: "verdict", Actor: r.Operator, Text: r.Reason},
-	}
-	var err error
-	switch {
-	case r.Effect == EffectApplied && r.SendAgain:
-		err = errors.New("an applied effect is never sent again")
-	case r.Effect == EffectApplied:
-		result.State, result.Outcome = recordstore.Succeeded, string(Done)
-	case r.Effect == EffectNone && r.SendAgain:
-		result.State, result.Evidence = recordstore.NotExecuted, ""
-	case r.Effect == EffectNone:
-		result.State, result.ErrorCode = recordstore.Refused, errorCode(ErrRefused, "operator")
-	default:
-		err = errors.New("Resolution.Effect is the verdict: EffectApplied or EffectNone")
+	v, err := r.verdict()
+	if v.State == recordstore.NotExecuted {
+		v.DueIn = c.opts.FirstCheck // where it began as a plan: the ledger knows
 	}
 	return c.atDesk(ctx, r.Command, r.Operation, r.Reason, r.Operator, err, func(ctx context.Context, d recordstore.Desk, id recordstore.ID) error {
-		_, err := d.Resolve(ctx, recordstore.Verdict{ID: id, Version: r.Version, Result: result})
+		v.ID = id
+		_, err := d.Resolve(ctx, v)
 		return err
 	})
+}
+
+// Verdict returns r as a ledger's Desk takes it, for tools that found the record
+// by themselves and have no Client; Command and Operation do not matter. The error
+// says what a verdict lacks.
+func (r Resolution) Verdict(id recordstore.ID) (recordstore.Verdict, error) {
+	v, err := r.verdict()
+	if err == nil {
+		err = answerable(r.Reason, r.Operator)
+	}
+	v.ID = id
+	if v.State == recordstore.NotExecuted {
+		v.DueIn = time.Minute // as Options.FirstCheck defaults to
+	}
+	return v, err
+}
+
+func (r Resolution) verdict() (recordstore.Verdict, error) {
+	v := recordstore.Verdict{Version: r.Version, Result: recordstore.Result{
+		Evidence: string(replaysemantics.ByOperator), ExternalRef: cleanText(r.ExternalRef),
+		Entry: &recordstore.Entry{Kind: "verdict", Actor: r.Operator, Text: r.Reason},
+	}}
+	switch {
+	case r.Effect == EffectApplied && r.SendAgain:
+		return v, errors.New("an applied effect is never sent again")
+	case r.Effect == EffectApplied:
+		v.State, v.Outcome = recordstore.Succeeded, string(Done)
+	case r.Effect == EffectNone && r.SendAgain:
+		v.State, v.Evidence = recordstore.NotExecuted, ""
+	case r.Effect == EffectNone:
+		v.State, v.ErrorCode = recordstore.Refused, errorCode(ErrRefused, "operator")
+	default:
+		return v, errors.New("Resolution.Effect is the verdict: EffectApplied or EffectNone")
+	}
+	return v, nil
+}
+
+// answerable wants a reason and a name for what a person does.
+func answerable(reason, operator string) error {
+	switch {
+	case !oneLine(reason, 500):
+		return errors.New("the Reason needs 1 to 500 bytes on one line: say what was seen, and where")
+	case !oneLine(operator, 100):
+		return errors.New("the Operator needs 1 to 100 bytes on one line: the name of who decides")
+	}
+	return nil
 }
 
 // Abandonment forbids sending.
@@ -118,10 +154,8 @@ func (c *Client) atDesk(ctx context.Context, cmd Command, operation, reason, ope
 		e.Err = bad
 	case !able:
 		e.Err = errors.New("this ledger keeps no verdicts: it is no recordstore.Desk")
-	case !oneLine(reason, 500):
-		e.Err = errors.New("the Reason needs 1 to 500 bytes on one line: say what was seen, and where")
-	case !oneLine(operator, 100):
-		e.Err = errors.New("the Operator needs 1 to 100 bytes on one line: the name of who decides")
+	case answerable(reason, operator) != nil:
+		e.Err = answerable(reason, operator)
 	case c.rows[operation].Name == "":
 		e.Err = fmt.Errorf("no operation %q in the table of provider %s", cleanText(operation), c.profile.Provider)
 	}

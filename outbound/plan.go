@@ -59,7 +59,7 @@ func (c *Client) plan(ctx context.Context, tx recordstore.Planner, call Call) *E
 	case recordstore.Send, recordstore.Lookup, recordstore.Replay, recordstore.InFlight:
 		return nil // planned now, or on its way or done already
 	}
-	_, err = c.act(ctx, o, claimed)
+	_, err = c.act(ctx, o, &claimed)
 	return err
 }
 

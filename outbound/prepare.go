@@ -2,11 +2,10 @@ package outbound
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/recordstore"
@@ -19,13 +18,18 @@ type order struct {
 	key    keyderive.Key
 	frozen Frozen
 	claim  recordstore.Claim
+	prints [1][]byte // room for the claim's fingerprints: most often there is one
 
 	claimed time.Time // right before the claim, on this machine's clocks
 	begun   time.Time // the same, and later right before the lease was taken anew
 
-	absent  bool   // a look-up proved that no earlier delivery was applied
-	revived bool   // frozen was opened from the record
-	check   *check // the reconciler is at work
+	ahead time.Duration // by how much the ledger's clock is ahead of this machine's
+	turns *turns        // of the reconciler, which its requests wait for; nil: they wait for none
+
+	absent  bool          // a look-up proved that no earlier delivery was applied
+	revived bool          // frozen was opened from the record
+	check   *check        // the reconciler is at work
+	again   time.Duration // when the reconciler sends a plan again that is turned away
 }
 
 // prepare checks and freezes a call. Nothing is stored and nothing sent.
@@ -82,13 +86,13 @@ func (c *Client) freeze(o *order) (err error) {
 		ID:         recordstore.ID{Day: o.key.Day(), KeyHash: o.key.Hash()},
 		Scope:      keyderive.ScopeHash(o.Command.Scope),
 		Provider:   c.profile.Provider,
-		Account:    o.Account + "/" + c.profile.Mode,
+		Account:    c.withMode(o.Account),
 		Operation:  o.Operation,
 		CommandID:  o.Command.ID,
 		Class:      o.row.Class.String(),
-		Derivation: keyderive.Version, Derivations: []string{keyderive.Version, recordstore.Foreign},
+		Derivation: keyderive.Version, Derivations: c.derivations,
 		SealVersion: sealVersion,
-		Holder:      uuid.NewString(),
+		Holder:      rand.Text(),
 		Lease:       c.opts.Lease,
 		Window:      o.row.window,
 		NotAfter:    o.Command.NotAfter,
@@ -101,11 +105,19 @@ func (c *Client) freeze(o *order) (err error) {
 // lostBefore is when the ledger was restored from a backup, if a record of this
 // command may have been lost by it: the command is as old, or has no day.
 func (c *core) lostBefore(id recordstore.ID) time.Time {
-	t := c.restored.Load()
-	if t == nil || t.IsZero() || id.Day > int32(t.Unix()/int64(day/time.Second))+1 { // IDs may be dated a day ahead
+	t := c.restoredAt()
+	if t.IsZero() || id.Day > int32(t.Unix()/int64(day/time.Second))+1 { // IDs may be dated a day ahead
 		return time.Time{}
 	}
-	return *t
+	return t
+}
+
+// restoredAt is when the ledger was restored from a backup; zero if it was not.
+func (c *core) restoredAt() time.Time {
+	if t := c.restored.Load(); t != nil {
+		return *t
+	}
+	return time.Time{}
 }
 
 // idOf is the identity of a command's record, in c's account.
@@ -119,13 +131,16 @@ func (c *Client) idOf(cmd Command, operation string) (recordstore.ID, error) {
 // request's meaning under the raw key, which the ledger does not hold, so that
 // guessable content cannot be confirmed from a row.
 func (c *Client) fingerprints(o *order) ([][]byte, error) {
-	all := make([][]byte, 0, len(c.profile.Canonicals))
+	all := o.prints[:0]
+	secret := []byte(o.key.Raw())
 	for _, version := range c.profile.Canonicals {
-		mac := hmac.New(sha256.New, []byte(o.key.Raw()))
+		mac := hmac.New(sha256.New, secret)
 		if err := c.adapter.Canonical(mac, version, o.row.Operation, o.Message, !c.opts.Secret.IsZero()); err != nil {
 			return nil, err
 		}
-		all = append(all, append([]byte{byte(version)}, mac.Sum(nil)[:16]...))
+		sum := make([]byte, 1, 1+sha256.Size)
+		sum[0] = byte(version)
+		all = append(all, mac.Sum(sum)[:17:17])
 	}
 	return all, nil
 }

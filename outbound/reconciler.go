@@ -17,17 +17,25 @@ import (
 // is usable.
 type ReconcilerOptions struct {
 	Every       time.Duration // Pause after a sweep that found nothing. Defaults to 5 s.
-	Concurrency int           // Look-ups and resends at once, per client. Defaults to 4.
-	Rate        float64       // Look-ups and resends a second, per client; halved when the provider objects. Defaults to 10.
-	Batch       int           // Records taken at once. Defaults to 100, or what Rate works off in half a lease.
+	Concurrency int           // Look-ups and resends at once, per account of a provider. Defaults to 4.
+	Batch       int           // Records taken at once. Defaults to 100, or a quarter of what Rate sends in a lease, if that is less.
+
+	// Rate is how many requests go out a second, per account of a provider: each GET
+	// of a look-up and each attempt of a send is one. It is halved when the provider
+	// answers 429 or 5xx, and a Retry-After of up to an hour is obeyed. Defaults to 10.
+	Rate float64
 
 	// ResendFor is how long after the first claim the frozen bytes are resent before
 	// a look-up is asked. Defaults to 15 minutes.
 	ResendFor time.Duration
 
-	// Ladder are the pauses between checks of one record; after the last the record
-	// goes to review. Defaults to 1 min, 5 min, 15 min, 1 h, 6 h, then daily 5 times.
-	// Each pause varies by a tenth.
+	// Ladder are the pauses before each check of one record; after the last the record
+	// goes to review. The pause before the first check is in place of the first here:
+	// Options.FirstCheck of the client whose call ended uncertain. A plan that the
+	// provider turned away, as by a 401 or a 429, is sent again after the same pauses
+	// and then, since nothing is unknown of it, after the last one again and again
+	// until its NotAfter, or an Abandon. Defaults to 1 min, 5 min, 15 min, 1 h, 6 h,
+	// then daily 5 times. Each pause varies by a tenth.
 	Ladder []time.Duration
 
 	FullSweep time.Duration // How often all records are searched for dead senders. Defaults to 24 h.
@@ -59,6 +67,7 @@ func (o *ReconcilerOptions) complete() error {
 // number of processes. It is safe for concurrent use.
 type Reconciler struct {
 	opts    ReconcilerOptions
+	lanes   *lanes
 	workers []*worker
 }
 
@@ -67,7 +76,7 @@ type worker struct {
 	*Client
 	queue recordstore.Queue
 	opts  *ReconcilerOptions
-	pace  *pace
+	lanes *lanes
 
 	mu        sync.Mutex
 	fullSwept time.Time
@@ -81,7 +90,7 @@ type Swept struct {
 	Resent    int // Same key, same bytes.
 	LookedUp  int
 	Settled   int // Uncertain records that are no longer.
-	Postponed int // To be asked again later.
+	Postponed int // To be asked about, or sent, again later.
 	ToReview  int
 	Purged    int // Bodies and records.
 }
@@ -108,6 +117,7 @@ func NewReconciler(opts *ReconcilerOptions, clients ...*Client) (*Reconciler, er
 	if err := r.opts.complete(); err != nil {
 		return bad(err.Error())
 	}
+	r.lanes = newLanes(&r.opts)
 	if len(clients) == 0 {
 		return bad("NewReconciler needs at least one client")
 	}
@@ -122,7 +132,7 @@ func NewReconciler(opts *ReconcilerOptions, clients ...*Client) (*Reconciler, er
 		if _, able := c.ledger.(recordstore.Purger); r.opts.Purge && !able {
 			return bad("the ledger of provider " + c.profile.Provider + " cannot be purged: it is no recordstore.Purger")
 		}
-		r.workers = append(r.workers, &worker{Client: c, queue: queue, opts: &r.opts, pace: newPace(r.opts.Rate)})
+		r.workers = append(r.workers, &worker{Client: c, queue: queue, opts: &r.opts, lanes: r.lanes})
 	}
 	return r, nil
 }
@@ -239,12 +249,12 @@ func (w *worker) findCrashed(ctx context.Context) (int, error) {
 func (w *worker) take(ctx context.Context) ([]recordstore.Record, time.Time, error) {
 	limit := w.opts.Batch
 	if limit == 0 {
-		limit = max(1, min(100, int(w.opts.Rate*w.Client.opts.Lease.Seconds()/2)))
+		limit = max(1, min(100, int(w.opts.Rate*w.Client.opts.Lease.Seconds()/4)))
 	}
 	q := recordstore.DueQuery{
 		Provider: w.profile.Provider, Mode: w.profile.Mode, Accounts: w.Client.opts.accounts(w.profile.Mode),
 		Derivations: []string{keyderive.Version, recordstore.Foreign}, SealVersion: sealVersion,
-		Holder: uuid.NewString(), Lease: w.Client.opts.Lease, Limit: limit,
+		LostBefore: w.restoredAt(), Holder: uuid.NewString(), Lease: w.Client.opts.Lease, Limit: limit,
 	}
 	for _, v := range w.profile.Canonicals {
 		q.Fingerprints = append(q.Fingerprints, byte(v))

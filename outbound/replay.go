@@ -46,7 +46,7 @@ func (c *core) mayReplay(ctx context.Context, rec recordstore.Record, reply *Rep
 		return nil
 	}
 	if err := c.opts.AllowReplay(ctx, reply); err != nil {
-		return &Error{Code: ErrForbidden, Effect: effectOf(rec), Err: err}
+		return &Error{Code: ErrForbidden, Effect: effectOf(rec, c.restoredAt()), Err: err}
 	}
 	return nil
 }
@@ -79,10 +79,12 @@ func (c *core) recorded(cmd Command, rec recordstore.Record) (r *Reply, whole bo
 const keyPlace = "\x00samekey\x00"
 
 func hideKey(body []byte, key keyderive.Key) []byte {
-	if key.IsZero() {
+	var b [64]byte
+	raw := append(b[:0], key.Raw()...)
+	if key.IsZero() || !bytes.Contains(body, raw) {
 		return body
 	}
-	return bytes.ReplaceAll(body, []byte(key.Raw()), []byte(keyPlace))
+	return bytes.ReplaceAll(body, raw, []byte(keyPlace))
 }
 
 // showKey puts the key back, which the record makes again.
@@ -100,14 +102,14 @@ func (c *core) showKey(body []byte, rec recordstore.Record) []byte {
 // lookup asks the provider what became of earlier deliveries, where a resend
 // would be blind. The claim is held. Found settles; absent, which is a proof,
 // sends; unknown waits for the next look, or for a person.
-func (c *Client) lookup(ctx context.Context, o *order, claimed recordstore.Claimed) (*Reply, *Error) {
+func (c *Client) lookup(ctx context.Context, o *order, claimed *recordstore.Claimed) (*Reply, *Error) {
 	rec := claimed.Record
 	j := judged{state: recordstore.Uncertain}
 	if rec.Noted != "" { // a fact that an earlier holder, or a webhook, handed in
 		return c.conclude(ctx, o, rec, j)
 	}
 	j.Err = errors.New("the provider may not know the key any more: it is not sent again before it is known what became of it")
-	o.frozen.Message = c.frozenMessage(o, rec)
+	o.frozen.Message = c.frozenMessage(o, &rec)
 	f, err := c.ask(ctx, o, rec, o.frozen.Message, j)
 	if err != nil {
 		j.Err = errors.Join(j.Err, err)
@@ -182,6 +184,7 @@ func (c *Client) question(o *order, rec recordstore.Record, m Message, j judged)
 	return &Lookup{
 		Operation: o.row.Operation, Account: o.Account, Message: m, Key: o.key, Mark: o.key.Mark(),
 		ExternalRef: rec.ExternalRef, Answer: j.Answer, Code: j.ProviderCode, Credentials: o.Credentials,
-		FirstSentAt: firstSent(rec), SentUntil: rec.SentUntil, Horizon: c.horizon(o), MaxBody: c.opts.MaxBody,
+		FirstSentAt: firstSent(rec), SentUntil: rec.SentUntil, Horizon: c.horizon(o), MaxBody: c.opts.MaxLookup,
+		ahead: o.ahead, turns: o.turns,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
@@ -153,11 +154,14 @@ func (b bodies) seal(id recordstore.ID, field string, plain []byte) (sealed []by
 		return nil, nil
 	}
 	defer spare("the sealer", &err)
-	sealed, err = b.sealer.Encrypt(plain, associated(id, field))
+	sealed, err = b.sealer.Encrypt(plain, b.associated(id, field))
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte{sealVersion}, sealed...), nil
+	versioned := make([]byte, 1+len(sealed))
+	versioned[0] = sealVersion
+	copy(versioned[1:], sealed)
+	return versioned, nil
 }
 
 func (b bodies) open(id recordstore.ID, field string, sealed []byte) (plain []byte, err error) {
@@ -165,18 +169,22 @@ func (b bodies) open(id recordstore.ID, field string, sealed []byte) (plain []by
 		return nil, errNotSealed
 	}
 	defer spare("the sealer", &err)
-	return b.sealer.Decrypt(sealed[1:], associated(id, field))
+	return b.sealer.Decrypt(sealed[1:], b.associated(id, field))
 }
 
 // associated binds a sealed field to its record and place, so that nobody can
 // move it to another.
-func associated(id recordstore.ID, field string) []byte {
-	b := binary.BigEndian.AppendUint32(make([]byte, 0, 20+len(field)), uint32(id.Day))
-	return append(append(b, id.KeyHash[:]...), field...)
+func (b bodies) associated(id recordstore.ID, field string) []byte {
+	if _, plain := b.sealer.(plainBodies); plain {
+		return nil // it looks at none
+	}
+	data := binary.BigEndian.AppendUint32(make([]byte, 0, 20+len(field)), uint32(id.Day))
+	return append(append(data, id.KeyHash[:]...), field...)
 }
 
 // encodeFields and encodeMessage are the plaintexts: each part with its length.
 func encodeFields(b []byte, fields []Field) []byte {
+	b = slices.Grow(b, sizeOf(fields))
 	b = binary.AppendUvarint(b, uint64(len(fields)))
 	for _, f := range fields {
 		b = appendPart(appendPart(b, f.Name), f.Value)
@@ -184,8 +192,17 @@ func encodeFields(b []byte, fields []Field) []byte {
 	return b
 }
 
+// sizeOf is the most that fields take when encoded.
+func sizeOf(fields []Field) int {
+	size := binary.MaxVarintLen32
+	for _, f := range fields {
+		size += 2*binary.MaxVarintLen32 + len(f.Name) + len(f.Value)
+	}
+	return size
+}
+
 func encodeMessage(m Message) []byte {
-	b := make([]byte, 0, 64+len(m.Target)+len(m.Body)+64*len(m.Header))
+	b := make([]byte, 0, 3*binary.MaxVarintLen32+len(m.Method)+len(m.Target)+len(m.Body)+sizeOf(m.Header))
 	b = appendPart(appendPart(b, m.Method), m.Target)
 	return appendPart(encodeFields(b, m.Header), m.Body)
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
-// firstCheck is when an uncertain record is looked at first.
-const firstCheck = time.Minute
-
 // settled is what the ledger says after a judgement was handed in.
 type settled struct {
 	record recordstore.Record // What the ledger holds, as far as it could be asked.
@@ -35,8 +32,13 @@ func (c *Client) settle(ctx context.Context, o *order, rec recordstore.Record, j
 		}
 	}
 	c.tel.unrecorded(ctx, o, end.err)
-	c.work.Go(func() { c.settleLater(ctx, o, rec, j) })
+	c.background(ctx, o, rec, j)
 	return end
+}
+
+// background stands alone, so that rec and j are copied where it is needed only.
+func (c *Client) background(ctx context.Context, o *order, rec recordstore.Record, j judged) {
+	c.work.Go(func() { c.settleLater(ctx, o, rec, j) })
 }
 
 // settleLater goes on until the lease ends; after a lost lease once more at
@@ -72,7 +74,8 @@ func (c *Client) settleOnce(ctx context.Context, o *order, rec recordstore.Recor
 	for range 3 { // a note is there or not, and becomes another at most once
 		end.noted = rec.Noted
 		now, err := c.writeSettlement(ctx, recordstore.Settlement{
-			ID: rec.ID, Holder: rec.Holder, Fence: rec.Fence, Noted: rec.Noted, Result: c.merged(o, rec, j),
+			ID: rec.ID, Holder: rec.Holder, Fence: rec.Fence, Noted: rec.Noted,
+			Uncounted: o.check != nil && o.check.uncounted, Result: c.merged(o, rec, j),
 		})
 		switch {
 		case err == nil:
@@ -164,15 +167,18 @@ func (c *Client) result(o *order, rec recordstore.Record, j judged) recordstore.
 	case recordstore.Succeeded:
 		r.Outcome = string(j.Outcome)
 	case recordstore.Uncertain:
-		r.DueIn, r.LookOnly, r.Blurred = firstCheck, j.Look, j.blurred
+		r.DueIn, r.LookOnly, r.Blurred = c.opts.FirstCheck, j.Look, j.blurred
 		r.ErrorCode = errorCode(ErrUncertain, j.ProviderCode)
+	case recordstore.NotExecuted:
+		r.DueIn = cmp.Or(o.again, c.opts.FirstCheck) // where it began as a plan: the ledger knows
+		r.ErrorCode = errorCode(j.Code, j.ProviderCode)
 	case recordstore.ManualReview:
 		r.ErrorCode = errorCode(ErrManualReview, j.ProviderCode)
 	default:
 		r.ErrorCode = errorCode(j.Code, j.ProviderCode)
 	}
-	r.Entry = o.entry(rec, cmp.Or(r.ErrorCode, r.Evidence))
-	if o.check != nil && j.state == recordstore.Uncertain {
+	r.Entry = o.entry(rec, j.state, cmp.Or(r.ErrorCode, r.Evidence))
+	if o.check != nil && (j.state == recordstore.Uncertain || j.state == recordstore.NotExecuted) {
 		r.DueIn = o.check.dueIn
 	}
 	if j.Answer == nil {
@@ -191,11 +197,13 @@ func (c *Client) result(o *order, rec recordstore.Record, j judged) recordstore.
 }
 
 // entry is the trail's line about what was no ordinary call: a check of the
-// reconciler, or a call that took an earlier claim over.
-func (o *order) entry(rec recordstore.Record, text string) *recordstore.Entry {
+// reconciler, a plan that was turned away, or a call that took an earlier claim over.
+func (o *order) entry(rec recordstore.Record, to recordstore.State, text string) *recordstore.Entry {
 	switch {
 	case o.check != nil:
 		return &recordstore.Entry{Kind: o.check.kind, Actor: "reconciler", Text: cmp.Or(o.check.text, text)}
+	case o.again > 0 && to == recordstore.NotExecuted:
+		return &recordstore.Entry{Kind: "plan", Actor: "reconciler", Text: "turned away, to be sent again: " + text}
 	case rec.TakenFrom == recordstore.Sending, rec.TakenFrom == recordstore.Uncertain:
 		return &recordstore.Entry{Kind: "takeover", Actor: "call", Text: text}
 	}

@@ -39,6 +39,8 @@ type telemetry struct {
 	provider   string
 	operations map[string]row
 	tracer     trace.Tracer
+	spans      map[string]string // Names by operation.
+	start      []trace.SpanStartOption
 	log        *slog.Logger
 
 	calls      metric.Int64Counter     // samekey.result, samekey.origin, samekey.label
@@ -71,7 +73,13 @@ func newTelemetry(o Telemetry, provider string, operations map[string]row) (*tel
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &telemetry{provider: provider, operations: operations, tracer: o.TracerProvider.Tracer(ScopeName), log: o.Logger}
+	t := &telemetry{
+		provider: provider, operations: operations, tracer: o.TracerProvider.Tracer(ScopeName), log: o.Logger,
+		spans: map[string]string{other: provider + " " + other}, start: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)},
+	}
+	for name := range operations {
+		t.spans[name] = provider + " " + name
+	}
 	meter := o.MeterProvider.Meter(ScopeName)
 	var errs []error
 	for _, c := range []struct {
@@ -124,6 +132,13 @@ func (t *telemetry) operation(name string) string {
 	return other
 }
 
+// count adds n to a counter, and costs nothing where nobody listens.
+func (t *telemetry) count(ctx context.Context, c metric.Int64Counter, n int64, operation string, pairs ...string) {
+	if c.Enabled(ctx) {
+		c.Add(ctx, n, t.attrs(operation, pairs...))
+	}
+}
+
 // attrs are the attributes of a metric: pairs of names and values, of which those
 // without a value are left out.
 func (t *telemetry) attrs(operation string, pairs ...string) metric.MeasurementOption {
@@ -146,30 +161,34 @@ type observation struct {
 	blocked bool // It met the same command on its way elsewhere.
 }
 
-func (t *telemetry) begin(ctx context.Context, call Call) (context.Context, *observation) {
-	ctx, span := t.tracer.Start(ctx, t.provider+" "+t.operation(call.Operation), trace.WithSpanKind(trace.SpanKindClient))
+func (t *telemetry) begin(ctx context.Context, call Call) (context.Context, observation) {
+	name, known := t.spans[call.Operation]
+	if !known {
+		name = t.spans[other]
+	}
+	ctx, span := t.tracer.Start(ctx, name, t.start...)
 	if span.IsRecording() {
 		span.SetAttributes(
 			attribute.String("samekey.provider", t.provider),
 			attribute.String("samekey.operation", t.operation(call.Operation)),
 			attribute.String("samekey.command.id", cleanText(call.Command.ID)))
 	}
-	return ctx, &observation{t: t, span: span, from: time.Now(), call: call}
+	return ctx, observation{t: t, span: span, from: time.Now(), call: call}
 }
 
 // claimed notes what the claim met.
-func (o *observation) claimed(ctx context.Context, c recordstore.Claimed) {
+func (o *observation) claimed(ctx context.Context, c *recordstore.Claimed) {
 	if o.span.IsRecording() {
 		o.span.AddEvent("claim", trace.WithAttributes(
 			attribute.String("samekey.decision", string(c.Decision)), attribute.Int64("samekey.fence", c.Record.Fence)))
 	}
 	if c.Decision == recordstore.InFlight && !o.blocked {
 		o.blocked = true
-		o.t.blocked.Add(ctx, 1, o.t.attrs(o.call.Operation))
+		o.t.count(ctx, o.t.blocked, 1, o.call.Operation)
 	}
 	held := c.Decision == recordstore.Send || c.Decision == recordstore.Lookup
 	if held && c.Record.TakenFrom == recordstore.Sending {
-		o.t.leases.Add(ctx, 1, o.t.attrs(o.call.Operation, "samekey.lease", "expired"))
+		o.t.count(ctx, o.t.leases, 1, o.call.Operation, "samekey.lease", "expired")
 		o.t.log.WarnContext(ctx, "samekey: an expired lease was taken over", o.t.who(o.call)...)
 	}
 }
@@ -185,8 +204,10 @@ func (o *observation) end(ctx context.Context, r *Reply, err *Error) {
 	if answer != nil {
 		origin, label = string(answer.Origin), string(answer.Label)
 	}
-	o.t.calls.Add(ctx, 1, o.t.attrs(o.call.Operation, "samekey.result", result, "samekey.origin", origin, "samekey.label", label))
-	o.t.duration.Record(ctx, time.Since(o.from).Seconds(), o.t.attrs(o.call.Operation, "samekey.result", result))
+	o.t.count(ctx, o.t.calls, 1, o.call.Operation, "samekey.result", result, "samekey.origin", origin, "samekey.label", label)
+	if o.t.duration.Enabled(ctx) {
+		o.t.duration.Record(ctx, time.Since(o.from).Seconds(), o.t.attrs(o.call.Operation, "samekey.result", result))
+	}
 	if o.span.IsRecording() {
 		o.span.SetAttributes(attribute.String("samekey.result", result), attribute.String("samekey.effect", effectNow(err).String()))
 		if answer != nil {
@@ -269,9 +290,12 @@ func (t *telemetry) delivered(ctx context.Context, o *order, doubt bool, verdict
 			hidden += n - 1
 		}
 	}
-	for kind, n := range map[string]int{"first": first, "resend": resent, "hidden": hidden} {
-		if n > 0 {
-			t.deliveries.Add(ctx, int64(n), t.attrs(o.Operation, "samekey.delivery", kind))
+	for _, d := range [...]struct {
+		kind string
+		n    int
+	}{{"first", first}, {"resend", resent}, {"hidden", hidden}} {
+		if d.n > 0 {
+			t.count(ctx, t.deliveries, int64(d.n), o.Operation, "samekey.delivery", d.kind)
 		}
 	}
 	if hidden > 0 {
@@ -284,7 +308,7 @@ func (t *telemetry) delivered(ctx context.Context, o *order, doubt bool, verdict
 func (t *telemetry) settled(ctx context.Context, o *order, rec recordstore.Record, j judged, end settled) {
 	now := end.record
 	if end.lost && now.Fence != rec.Fence {
-		t.leases.Add(ctx, 1, t.attrs(o.Operation, "samekey.lease", "lost"))
+		t.count(ctx, t.leases, 1, o.Operation, "samekey.lease", "lost")
 		t.log.WarnContext(ctx, "samekey: the lease was taken over while the call was on its way", t.who(o.Call)...)
 	}
 	clash := end.noted != "" && j.state != end.noted && j.state != recordstore.Uncertain
@@ -298,7 +322,7 @@ func (t *telemetry) settled(ctx context.Context, o *order, rec recordstore.Recor
 	switch {
 	case !moved:
 	case now.State == recordstore.Uncertain && !rec.Doubt:
-		t.doubts.Add(ctx, 1, t.attrs(o.Operation))
+		t.count(ctx, t.doubts, 1, o.Operation)
 	case now.State == recordstore.ManualReview:
 		t.reviewed(ctx, o.Call)
 	case now.State.Final() && (rec.Doubt || end.was == recordstore.Uncertain):
@@ -311,32 +335,32 @@ func (t *telemetry) settled(ctx context.Context, o *order, rec recordstore.Recor
 }
 
 func (t *telemetry) contradicted(ctx context.Context, call Call) {
-	t.clashes.Add(ctx, 1, t.attrs(call.Operation))
+	t.count(ctx, t.clashes, 1, call.Operation)
 	t.log.ErrorContext(ctx, "samekey: a fact contradicts the ledger", t.who(call)...)
 }
 
 func (t *telemetry) reviewed(ctx context.Context, call Call) {
-	t.reviews.Add(ctx, 1, t.attrs(call.Operation))
+	t.count(ctx, t.reviews, 1, call.Operation)
 	t.log.ErrorContext(ctx, "samekey: a record needs a person", t.who(call)...)
 }
 
 func (t *telemetry) reconciled(ctx context.Context, call Call, how, evidence string) {
-	t.reconciles.Add(ctx, 1, t.attrs(call.Operation, "samekey.how", how, "samekey.evidence", evidence))
+	t.count(ctx, t.reconciles, 1, call.Operation, "samekey.how", how, "samekey.evidence", evidence)
 	t.log.InfoContext(ctx, "samekey: an unknown outcome was found out", append(t.who(call), slog.String("how", how), slog.String("evidence", evidence))...)
 }
 
 func (t *telemetry) unrecorded(ctx context.Context, o *order, err error) {
-	t.untold.Add(ctx, 1, t.attrs(o.Operation))
+	t.count(ctx, t.untold, 1, o.Operation)
 	t.log.ErrorContext(ctx, "samekey: an answer could not be recorded yet", append(t.who(o.Call), slog.String("error", clean(err.Error(), 2000)))...)
 }
 
 func (t *telemetry) reused(ctx context.Context, call Call) {
-	t.reuses.Add(ctx, 1, t.attrs(call.Operation))
+	t.count(ctx, t.reuses, 1, call.Operation)
 	t.log.WarnContext(ctx, "samekey: one command was used for a second request of an operation that had succeeded: two intents need two commands", t.who(call)...)
 }
 
 func (t *telemetry) shadowed(ctx context.Context, call Call, result string, err error) {
-	t.shadows.Add(ctx, 1, t.attrs(call.Operation, "samekey.result", result))
+	t.count(ctx, t.shadows, 1, call.Operation, "samekey.result", result)
 	if err != nil {
 		t.log.WarnContext(ctx, "samekey: shadow", append(t.who(call), slog.String("result", result), slog.String("error", clean(err.Error(), 2000)))...)
 		return

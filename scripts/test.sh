@@ -27,6 +27,7 @@ if [ "${1:-}" != inside ]; then
 	fi
 	# Its tests say how to install it where this cannot.
 	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || install pgbouncer || true
+	{ command -v node && command -v npm; } >/dev/null || install nodejs npm || true
 	say "PostgreSQL: $found"
 	exec go run ./internal/pgtest/withserver "$0" inside "$@"
 fi
@@ -38,11 +39,7 @@ fi
 
 # Packages that start processes and servers and watch leases of seconds: one at a
 # time, since each of them uses the whole machine.
-alone='/internal/(endtoend|failures)$|/recordstore/(postgres|sqlite)$'
-
-# The crash matrix and the simulation run under `make chaos` until they are quick
-# and steady enough for every change; here they are vetted only.
-chaos='/internal/(chaos|simulation)(/|$)'
+alone='/internal/(chaos|endtoend|failures)$|/recordstore/(postgres|sqlite)$'
 
 # test_module vets and tests the module in a folder.
 test_module() {
@@ -50,7 +47,7 @@ test_module() {
 	(
 		cd "$1"
 		go vet ./...
-		go list ./... | grep -vE "$alone|$chaos" | xargs go test -race -count=1 -timeout 10m
+		go list ./... | grep -vE "$alone" | xargs go test -race -count=1 -timeout 10m
 		go list ./... | { grep -E "$alone" || true; } | xargs -r go test -race -count=1 -timeout 10m -p 1
 	)
 }

@@ -39,8 +39,9 @@ var rooms = []room{
 	{dir: "recordstore", why: "it is the contract that stores are written against"},
 	{dir: "recordstore/recordstoretest", may: []string{"recordstore"}, why: "it judges stores that it does not know"},
 	{dir: "recordstore/memory", may: []string{"recordstore"}, why: "a store knows the contract and nothing of its users"},
-	{dir: "recordstore/sqlite", may: []string{"recordstore", sqlite}, why: "a store knows the contract, its database and nothing of its users"},
-	{dir: "recordstore/postgres", may: []string{"recordstore", pgx}, why: "a store knows the contract, its database and nothing of its users"},
+	{dir: "recordstore/internal/groupcommit", may: []string{"recordstore"}, why: "it knows steps of a ledger and no database"},
+	{dir: "recordstore/sqlite", may: []string{"recordstore", "recordstore/internal/groupcommit", sqlite}, why: "a store knows the contract, its database and nothing of its users"},
+	{dir: "recordstore/postgres", may: []string{"recordstore", "recordstore/internal/groupcommit", pgx}, why: "a store knows the contract, its database and nothing of its users"},
 
 	{dir: "outbound", may: slices.Concat(leaves, []string{uuid, otel}, otelAPI), not: []string{"net/http"}, why: "it holds the order of steps: no HTTP, no provider, no store, and of OpenTelemetry the API only"},
 	{dir: "outbound/httpadapter", may: slices.Concat(core, []string{retryable, jcs}), why: "all HTTP is here, and no provider"},

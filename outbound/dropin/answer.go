@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
@@ -66,7 +64,7 @@ func (t *Transport) applied(r *http.Request, reply *outbound.Reply) *http.Respon
 	}
 	resp := response(r, reply.StatusCode, reply.Header, reply.Body)
 	describe(resp.Header, reply)
-	resp.Header.Set(HeaderEffect, outbound.EffectApplied.String())
+	resp.Header[HeaderEffect] = []string{outbound.EffectApplied.String()}
 	return resp
 }
 
@@ -138,11 +136,10 @@ func (t *Transport) shape(e *outbound.Error, status int) outbound.Answer {
 
 // describe says what an answer is.
 func describe(h http.Header, reply *outbound.Reply) {
-	for name, value := range map[string]string{
-		HeaderLabel: string(reply.Label), HeaderEvidence: string(reply.Evidence), HeaderOrigin: string(reply.Origin),
-	} {
-		if value != "" {
-			h.Set(name, value)
+	values := [...]string{string(reply.Label), string(reply.Evidence), string(reply.Origin)}
+	for i, name := range [...]string{HeaderLabel, HeaderEvidence, HeaderOrigin} {
+		if values[i] != "" {
+			h[name] = values[i : i+1 : i+1]
 		}
 	}
 }
@@ -151,20 +148,43 @@ func describe(h http.Header, reply *outbound.Reply) {
 // texts.
 func response(r *http.Request, status int, header []outbound.Field, body []byte) *http.Response {
 	h := make(http.Header, len(header)+6)
-	for _, f := range header {
-		if !strings.EqualFold(f.Name, "Content-Length") {
-			h.Add(f.Name, f.Value)
+	values := make([]string, len(header)) // most names have one value
+	for i, f := range header {
+		name := http.CanonicalHeaderKey(f.Name)
+		switch {
+		case name == "Content-Length":
+		case h[name] != nil:
+			h.Add(name, f.Value)
+		default:
+			values[i] = f.Value
+			h[name] = values[i : i+1 : i+1]
 		}
 	}
 	removeOurs(h)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	return &http.Response{
-		Status:     strconv.Itoa(status) + " " + http.StatusText(status),
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	answer := &http.Response{
+		Status:     "200 OK",
 		StatusCode: status,
 		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:        h,
-		Body:          io.NopCloser(bytes.NewReader(body)),
+		Body:          newPayload(body),
 		ContentLength: int64(len(body)),
 		Request:       r,
 	}
+	if status != http.StatusOK {
+		answer.Status = strconv.Itoa(status) + " " + http.StatusText(status)
+	}
+	return answer
 }
+
+// payload is an answer's body.
+type payload struct{ bytes.Reader }
+
+func newPayload(body []byte) *payload {
+	p := &payload{}
+	p.Reset(body)
+	return p
+}
+
+// Close does nothing: there is nothing to release.
+func (*payload) Close() error { return nil }

@@ -13,7 +13,6 @@
 package dropin
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +29,9 @@ import (
 // maxBody bounds what is read of a request before outbound.Options.MaxBody is
 // asked, and what is judged of an answer in Shadow; in bytes.
 const maxBody = 64 << 20
+
+// maxTrusted bounds what is set aside for a body before any of it was read.
+const maxTrusted = 64 << 10
 
 // Options are the optional settings of a Transport.
 type Options struct {
@@ -254,13 +256,20 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	defer r.Body.Close()
-	var b bytes.Buffer
-	n, err := io.Copy(&b, io.LimitReader(r.Body, maxBody+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the request's body could not be read: %w", err)
-	case n > maxBody:
-		return nil, fmt.Errorf("the request's body has more than %d bytes", maxBody)
+	body := make([]byte, 0, min(max(r.ContentLength+1, 512), maxTrusted)) // one more, so that the end shows itself
+	for {
+		n, err := r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case len(body) > maxBody:
+			return nil, fmt.Errorf("the request's body has more than %d bytes", maxBody)
+		case err == io.EOF: // a wrapped EOF is a body that was cut off
+			return body, nil
+		case err != nil:
+			return nil, fmt.Errorf("the request's body could not be read: %w", err)
+		}
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
 	}
-	return b.Bytes(), nil
 }

@@ -15,10 +15,7 @@ import (
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
-const (
-	defaultMaxBody = 4 << 20 // bytes of an answer, where nobody said otherwise
-	keyLength      = 36      // characters of a derived key
-)
+const defaultMaxBody = 8 << 20 // bytes of an answer, where nobody said otherwise
 
 // Config is what an author states about a provider.
 type Config struct {
@@ -56,6 +53,10 @@ type Config struct {
 	// caller's are sent as they came.
 	Authorize func(ctx context.Context, account string, own []outbound.Field, r *http.Request) error
 
+	// BodyCredential is the credential of a provider that wants it in the body of
+	// every write. Defaults to none.
+	BodyCredential *BodyCredential
+
 	// NeedsCaller says that Authorize has no credentials of its own: it serves
 	// requests that bring theirs, and nothing in the background.
 	NeedsCaller bool
@@ -77,7 +78,9 @@ type Config struct {
 	// reports to net/http/httptrace.
 	Transport http.RoundTripper
 
-	MaxBody int64 // Bytes of a look-up's answer. Defaults to 4 MiB.
+	// MaxBody bounds what is read of an answer, in bytes, where outbound says nothing;
+	// a Client's Options.MaxBody and Options.MaxLookup go before it. Defaults to 8 MiB.
+	MaxBody int64
 }
 
 // Adapter is an outbound.Adapter and outbound.BatchFinder made of a Codec and a
@@ -223,6 +226,9 @@ func (a *Adapter) checkSettings() (problems []error) {
 	if len(a.cfg.Operations) == 0 {
 		refuse("Config.Operations is empty")
 	}
+	if wrong := a.cfg.BodyCredential.fault(); wrong != "" {
+		refuse("Config.BodyCredential: %s", wrong)
+	}
 	for _, name := range a.cfg.Credentials {
 		if a.frozen[http.CanonicalHeaderKey(name)] {
 			refuse("the header %s cannot be both frozen and a credential: credentials are never stored", name)
@@ -311,6 +317,6 @@ func (a *Adapter) Profile() (outbound.Profile, error) {
 		Mode:        a.cfg.Mode,
 		Operations:  slices.Clone(a.cfg.Operations),
 		Canonicals:  []int{canonicalVersion},
-		Credentials: a.cfg.Authorize != nil && !a.cfg.NeedsCaller,
+		Credentials: (a.cfg.Authorize != nil || a.cfg.BodyCredential != nil) && !a.cfg.NeedsCaller,
 	}, nil
 }

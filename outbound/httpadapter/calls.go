@@ -60,6 +60,9 @@ func newCall(op replaysemantics.Operation, cmd outbound.Command, ids []string, c
 
 // fill puts ids into the {…} of the row's path.
 func fill(op replaysemantics.Operation, ids []string) (string, error) {
+	if len(ids) == 0 && !strings.Contains(op.Path, "{") {
+		return op.Path, nil
+	}
 	segments, next := strings.Split(op.Path, "/"), 0
 	for i, s := range segments {
 		if !isParameter(s) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
@@ -35,16 +36,17 @@ func (a *Adapter) Canonical(w io.Writer, version int, op rs.Operation, m outboun
 	if version != canonicalVersion {
 		return fmt.Errorf("%s: canonical version %d is not known to this build", op.Name, version)
 	}
-	r, err := a.read(op, m)
-	if err != nil {
+	var r read
+	if err := a.read(op, m, &r); err != nil {
 		return fmt.Errorf("%s: %w", op.Name, err)
 	}
-	r.leaveOut(slices.Concat(op.Volatile, op.Codes))
+	r.leaveOut(op.Volatile)
+	r.leaveOut(op.Codes)
 	if !sensitive {
 		r.leaveOut(op.Sensitive)
 	}
-	r.leaveOut(op.Keys)
-	c := canonical{w: w}
+	r.leaveOut(a.neverStored(op))
+	c := canonical{w: w, pending: make([]byte, 0, canonicalChunk)}
 	c.line("samekey canonical 1")
 	c.line("method", op.Method)
 	c.line("target", r.origin, normalPath(r.path))
@@ -55,6 +57,7 @@ func (a *Adapter) Canonical(w io.Writer, version int, op rs.Operation, m outboun
 		}
 	}
 	c.content(&r.content, op.Unordered)
+	c.flush()
 	if c.err != nil {
 		return fmt.Errorf("%s: %w", op.Name, c.err)
 	}
@@ -77,6 +80,9 @@ func (r *read) leaveOut(places []rs.Place) {
 
 // normalPath escapes every segment in one way.
 func normalPath(path string) string {
+	if isPlain(path) {
+		return path
+	}
 	steps := segments(path)
 	for i, s := range steps {
 		steps[i] = url.PathEscape(s)
@@ -84,30 +90,68 @@ func normalPath(path string) string {
 	return strings.Join(steps, "/")
 }
 
+// canonicalChunk is how many bytes of text are gathered before they are written.
+const canonicalChunk = 256
+
 // canonical writes lines of length-prefixed values, so that no two messages
 // share their text. The first error stops it.
 type canonical struct {
-	w   io.Writer
-	err error
+	w       io.Writer
+	pending []byte // its capacity stays
+	err     error
 }
 
 func (c *canonical) line(name string, values ...string) {
-	c.write(name)
+	gather(c, name)
 	for _, v := range values {
-		c.write(fmt.Sprintf(" %d:", len(v)))
-		c.write(v)
+		c.value(v)
 	}
-	c.write("\n")
+	gather(c, "\n")
 }
 
-func (c *canonical) write(s string) {
+// bytes is line with one more value, the last, which is not copied.
+func (c *canonical) bytes(name string, last []byte, values ...string) {
+	gather(c, name)
+	for _, v := range values {
+		c.value(v)
+	}
+	c.length(len(last))
+	gather(c, last)
+	gather(c, "\n")
+}
+
+func (c *canonical) value(v string) {
+	c.length(len(v))
+	gather(c, v)
+}
+
+func (c *canonical) length(n int) {
+	var digits [20]byte
+	gather(c, " ")
+	gather(c, strconv.AppendInt(digits[:0], int64(n), 10))
+	gather(c, ":")
+}
+
+// gather adds text, a chunk at a time however long it is.
+func gather[T string | []byte](c *canonical, text T) {
+	for len(text) > 0 {
+		n := copy(c.pending[len(c.pending):cap(c.pending)], text)
+		c.pending, text = c.pending[:len(c.pending)+n], text[n:]
+		if len(c.pending) == cap(c.pending) {
+			c.flush()
+		}
+	}
+}
+
+func (c *canonical) flush() {
 	if c.err == nil {
-		_, c.err = io.WriteString(c.w, s)
+		_, c.err = c.w.Write(c.pending)
 	}
+	c.pending = c.pending[:0]
 }
 
+// pairs sorts pairs in place.
 func (c *canonical) pairs(name string, pairs []pair, unordered []rs.Place) {
-	pairs = slices.Clone(pairs)
 	for _, place := range unordered {
 		if place.Kind == rs.InForm {
 			unorderList(pairs, place.Name)
@@ -133,11 +177,11 @@ func (c *canonical) content(body *content, unordered []rs.Place) {
 		parts := slices.Clone(body.parts)
 		slices.SortStableFunc(parts, func(x, y part) int { return cmp.Compare(x.name, y.name) })
 		for _, p := range parts {
-			c.line("part", p.name, p.filename, p.mediaType, string(p.body))
+			c.bytes("part", p.body, p.name, p.filename, p.mediaType)
 		}
 	case otherContent:
 		c.line("type", body.mediaType)
-		c.line("body", string(body.raw))
+		c.bytes("body", body.raw)
 	}
 }
 
@@ -155,5 +199,5 @@ func (c *canonical) json(body *content, unordered []rs.Place) {
 		c.err = err
 	}
 	c.line("type", body.mediaType)
-	c.line("json", string(text))
+	c.bytes("json", text)
 }

@@ -43,7 +43,11 @@ type part struct {
 func readContent(contentType string, body []byte) (content, error) {
 	c := content{raw: body}
 	var params map[string]string
-	if contentType != "" {
+	switch contentType {
+	case "":
+	case formType, jsonType: // as nearly all say it
+		c.mediaType = contentType
+	default:
 		var err error
 		if c.mediaType, params, err = mime.ParseMediaType(contentType); err != nil {
 			return content{}, errors.New("the Content-Type header is malformed")
@@ -146,15 +150,7 @@ func (c *content) fills(place rs.Place) bool {
 func (c *content) value(place rs.Place) string {
 	switch {
 	case place.Kind == rs.InJSON && c.kind == jsonContent:
-		v := c.tree
-		for _, token := range pointer(place.Name) {
-			object, ok := v.(map[string]any)
-			if !ok {
-				return ""
-			}
-			v = object[token]
-		}
-		s, _ := v.(string)
+		s, _ := at(c.tree, place.Name).(string)
 		return s
 	case place.Kind == rs.InForm && c.kind == formContent:
 		for _, p := range c.form {
@@ -175,7 +171,7 @@ func (c *content) bytes(changed bool) ([]byte, error) {
 	case jsonContent:
 		return encodeTree(c.tree)
 	case formContent:
-		return []byte(joinPairs(c.form)), nil
+		return joinPairs(c.form), nil
 	}
 	return c.raw, nil
 }

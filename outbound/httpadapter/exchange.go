@@ -15,9 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
-	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 // wire is what one RoundTrip taught. The answer's body is whole, or err says
@@ -40,34 +38,48 @@ func (a *Adapter) exchange(rt http.RoundTripper, r *http.Request, limit int64) w
 	}
 	defer resp.Body.Close()
 	w := wire{status: resp.StatusCode, header: resp.Header}
-	w.body, w.err = readBody(r.Context(), resp.Body, limit)
+	w.body, w.err = readBody(r.Context(), resp.Body, resp.ContentLength, limit)
 	w.deliveries = c.deliveries(a.traced, true)
 	return w
 }
 
-// readBody reads a body whole.
-func readBody(ctx context.Context, r io.Reader, limit int64) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r, limit+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the answer was not read whole: %w", cleanError(ctx, err))
-	case int64(len(body)) > limit:
-		return nil, fmt.Errorf("the answer has more than %d bytes", limit)
+// readBody reads a body whole. length is what its header says, negative where that
+// says nothing.
+func readBody(ctx context.Context, r io.Reader, length, limit int64) ([]byte, error) {
+	body := make([]byte, 0, max(512, min(length, maxTrusted)+1)) // one more, so that the end shows itself
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case int64(len(body)) > limit:
+			return nil, fmt.Errorf("the answer has more than %d bytes", limit)
+		case err == io.EOF: // a wrapped EOF is a body that was cut off
+			return body, nil
+		case err != nil:
+			return nil, fmt.Errorf("the answer was not read whole: %w", cleanError(ctx, err))
+		}
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
 	}
-	return body, nil
 }
+
+// maxTrusted bounds what is set aside for a body before any of it was read.
+const maxTrusted = 64 << 10
 
 // connections counts the deliveries of one RoundTrip. net/http resends a keyed
 // request by itself when a kept connection dies, and each try takes a
 // connection. That one was taken proves that the request may have arrived;
 // nothing that happens to it later proves that it did not.
-type connections struct{ asked, got atomic.Int32 }
+type connections struct {
+	asked, got atomic.Int32
+	hooks      httptrace.ClientTrace
+}
 
 func (c *connections) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { c.asked.Add(1) },
-		GotConn: func(httptrace.GotConnInfo) { c.got.Add(1) },
-	})
+	c.hooks.GetConn = func(string) { c.asked.Add(1) }
+	c.hooks.GotConn = func(httptrace.GotConnInfo) { c.got.Add(1) }
+	return httptrace.WithClientTrace(ctx, &c.hooks)
 }
 
 // deliveries is how many requests may have reached the wire. A transport that
@@ -106,56 +118,63 @@ func cleanError(ctx context.Context, err error) error {
 
 // answerOf is the answer as it is kept: without cookies, without what speaks of
 // the connection, and without the key, which some providers echo.
-func answerOf(status int, header http.Header, body []byte, key keyderive.Key) *outbound.Answer {
-	dropped := []string{
-		"Connection", "Content-Length", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection",
-		"Set-Cookie", "Set-Cookie2", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	}
-	for _, listed := range header.Values("Connection") {
-		for name := range strings.SplitSeq(listed, ",") {
-			dropped = append(dropped, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+func answerOf(status int, header http.Header, body []byte, key string) *outbound.Answer {
+	var listed []string // by the connection itself
+	for _, names := range header.Values("Connection") {
+		for name := range strings.SplitSeq(names, ",") {
+			listed = append(listed, http.CanonicalHeaderKey(strings.TrimSpace(name)))
 		}
 	}
-	names := make([]string, 0, len(header))
-	for name := range header {
-		if !slices.Contains(dropped, name) {
-			names = append(names, name)
+	fields := make([]outbound.Field, 0, len(header))
+	for name, values := range header {
+		if ofConnection(name) || slices.Contains(listed, name) {
+			continue
 		}
-	}
-	slices.Sort(names)
-	answer := &outbound.Answer{Status: status, Body: body}
-	size := 0
-	for _, name := range names {
-		for _, value := range header[name] {
-			echoed := !key.IsZero() && strings.Contains(value, key.Raw())
-			if echoed || size+len(name)+len(value) > maxHeader {
-				continue
+		for _, value := range values {
+			if key == "" || !strings.Contains(value, key) {
+				fields = append(fields, outbound.Field{Name: name, Value: value})
 			}
-			size += len(name) + len(value)
-			answer.Header = append(answer.Header, outbound.Field{Name: name, Value: value})
 		}
 	}
-	return answer
+	slices.SortStableFunc(fields, func(x, y outbound.Field) int { return strings.Compare(x.Name, y.Name) })
+	size := 0
+	fields = slices.DeleteFunc(fields, func(f outbound.Field) bool {
+		if size+len(f.Name)+len(f.Value) > maxHeader {
+			return true
+		}
+		size += len(f.Name) + len(f.Value)
+		return false
+	})
+	return &outbound.Answer{Status: status, Header: fields, Body: body}
 }
 
-// conceal drops the provider's words that repeat the key or a credential of r:
-// they are logged, and stored in clear.
-func (a *Adapter) conceal(v *outbound.Verdict, op rs.Operation, r *http.Request) {
-	var secrets []string
-	for _, place := range op.Keys {
-		if place.Kind == rs.InHeader {
-			secrets = append(secrets, r.Header.Values(place.Name)...)
+// ofConnection reports whether a header is a cookie, or speaks of the connection.
+func ofConnection(name string) bool {
+	switch name {
+	case "Connection", "Content-Length", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection",
+		"Set-Cookie", "Set-Cookie2", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
+}
+
+// conceal drops the provider's words that repeat a secret of r, which is the key
+// or a credential: they are logged, and stored in clear.
+func (a *Adapter) conceal(v *outbound.Verdict, r *http.Request, secrets ...string) {
+	hide := func(secret string) {
+		for _, word := range [...]*string{&v.ProviderCode, &v.ExternalRef, &v.ObjectStatus, &v.RequestID} {
+			if len(secret) >= 8 && strings.Contains(*word, secret) {
+				*word = ""
+			}
 		}
+	}
+	for _, secret := range secrets {
+		hide(secret)
 	}
 	for _, name := range a.cfg.Credentials {
 		for _, value := range r.Header.Values(name) {
 			_, token, _ := strings.Cut(value, " ") // behind the scheme
-			secrets = append(secrets, cmp.Or(token, value))
-		}
-	}
-	for _, word := range []*string{&v.ProviderCode, &v.ExternalRef, &v.ObjectStatus, &v.RequestID} {
-		if slices.ContainsFunc(secrets, func(s string) bool { return len(s) >= 8 && strings.Contains(*word, s) }) {
-			*word = ""
+			hide(cmp.Or(token, value))
 		}
 	}
 }
@@ -164,42 +183,74 @@ func (a *Adapter) conceal(v *outbound.Verdict, op rs.Operation, r *http.Request)
 // to send the body again by itself.
 func newRequest(ctx context.Context, method string, to *url.URL, header []outbound.Field, body []byte) *http.Request {
 	r := (&http.Request{
-		Method: method, URL: to, Host: to.Host, Header: make(http.Header),
+		Method: method, URL: to, Host: to.Host, Header: make(http.Header, len(header)+credentialHeaders),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	for _, f := range header {
-		r.Header.Add(f.Name, f.Value)
+	values := make([]string, len(header))
+	for i, f := range header {
+		name := http.CanonicalHeaderKey(f.Name)
+		if values[i] = f.Value; r.Header[name] == nil {
+			r.Header[name] = values[i : i+1 : i+1]
+			continue
+		}
+		r.Header.Add(name, f.Value)
 	}
 	setBody(r, body)
 	return r
 }
 
+// credentialHeaders is how many headers an attempt usually adds to the frozen ones:
+// credentials, an account and the key.
+const credentialHeaders = 3
+
+// payload is a request's body that was not read yet, or in part.
+type payload struct{ bytes.Reader }
+
+// Close does nothing: there is nothing to release.
+func (*payload) Close() error { return nil }
+
 func setBody(r *http.Request, body []byte) {
-	r.GetBody, r.Body, r.ContentLength = nil, http.NoBody, 0
-	if len(body) > 0 {
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.GetBody, r.ContentLength = nil, int64(len(body))
+	if len(body) == 0 {
+		r.Body = http.NoBody
+		return
 	}
+	p, unread := r.Body.(*payload)
+	if !unread {
+		p = &payload{}
+		r.Body = p
+	}
+	p.Reset(body)
 }
 
 // authorize sets credentials, and holds the author's code to the header: where
-// the request goes and what it says is not its to change.
-func (a *Adapter) authorize(account string, own []outbound.Field, r *http.Request, body []byte) error {
-	to, host, method := *r.URL, r.Host, r.Method
+// the request goes and what it says is not its to change. It returns the
+// credential that stands in the body; "" for none.
+func (a *Adapter) authorize(account string, own []outbound.Field, r *http.Request, body []byte) (secret string, err error) {
+	at, to, host, method := r.URL, *r.URL, r.Host, r.Method
 	if len(own) == 0 {
 		own = nil
 	}
 	if a.cfg.Authorize != nil {
 		if err := a.cfg.Authorize(r.Context(), account, own, r); err != nil {
-			return cleanError(r.Context(), err)
+			return "", cleanError(r.Context(), err)
 		}
 	} else {
 		for _, f := range own {
 			r.Header.Set(f.Name, f.Value)
 		}
 	}
-	r.URL, r.Host, r.Method = &to, host, method
+	if *at != to {
+		*at = to
+	}
+	r.URL, r.Host, r.Method = at, host, method
+	if a.cfg.BodyCredential != nil && method != http.MethodGet {
+		if body, secret, err = a.placeCredential(account, r, body); err != nil {
+			return "", err
+		}
+	}
 	setBody(r, body)
-	return nil
+	return secret, nil
 }
 
 // renew lets Refresh replace refused credentials, one caller at a time.

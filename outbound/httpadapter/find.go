@@ -149,31 +149,41 @@ func (a *Adapter) get(l *outbound.Lookup, note func(status int)) Get {
 	}
 }
 
-// ask GETs once, and once more where refused credentials could be renewed.
+// ask GETs once, and once more where refused credentials could be renewed. Each
+// GET waits for its turn.
 func (a *Adapter) ask(ctx context.Context, l *outbound.Lookup, to *url.URL) (wire, error) {
+	r, w, err := a.askOnce(ctx, l, to)
+	if err != nil || w.status != http.StatusUnauthorized || a.cfg.Refresh == nil {
+		return w, err
+	}
+	renewing, cancel := limited(ctx, lookupTimeout)
+	defer cancel()
+	if err := a.renew(renewing, l.Account, r); err != nil {
+		return wire{}, fmt.Errorf("the credentials could not be renewed: %w", uncoded{err})
+	}
+	_, w, err = a.askOnce(ctx, l, to)
+	return w, err
+}
+
+func (a *Adapter) askOnce(ctx context.Context, l *outbound.Lookup, to *url.URL) (*http.Request, wire, error) {
+	if err := l.Turn(ctx); err != nil {
+		return nil, wire{}, fmt.Errorf("%s: the look-up was not sent: %w", l.Operation.Name, err)
+	}
 	ctx, cancel := limited(ctx, lookupTimeout)
 	defer cancel()
-	limit := a.cfg.MaxBody
-	if l.MaxBody > 0 {
-		limit = l.MaxBody
+	r := newRequest(ctx, http.MethodGet, to, a.headerOf(l.Message), nil)
+	if _, err := a.authorize(l.Account, l.Credentials, r, nil); err != nil {
+		// Without the error's own code: what a look-up meets says nothing of the command.
+		return nil, wire{}, fmt.Errorf("%s: the look-up was not sent: %w", l.Operation.Name, uncoded{err})
 	}
-	for renewed := false; ; renewed = true {
-		r := newRequest(ctx, http.MethodGet, to, a.headerOf(l.Message), nil)
-		if err := a.authorize(l.Account, l.Credentials, r, nil); err != nil {
-			// Without the error's own code: what a look-up meets says nothing of the command.
-			return wire{}, fmt.Errorf("%s: the look-up was not sent: %w", l.Operation.Name, uncoded{err})
-		}
-		w := a.exchange(a.transport, r, limit)
-		if w.err != nil {
-			return wire{}, fmt.Errorf("%s: the look-up failed: %w", l.Operation.Name, w.err)
-		}
-		if w.status != http.StatusUnauthorized || a.cfg.Refresh == nil || renewed {
-			return w, nil
-		}
-		if err := a.renew(ctx, l.Account, r); err != nil {
-			return wire{}, fmt.Errorf("the credentials could not be renewed: %w", uncoded{err})
-		}
+	w := a.exchange(a.transport, r, cmp.Or(max(l.MaxBody, 0), a.cfg.MaxBody))
+	if w.status == http.StatusTooManyRequests || w.status >= http.StatusInternalServerError {
+		l.Objected(retryAfter(w.header, time.Now()))
 	}
+	if w.err != nil {
+		return nil, wire{}, fmt.Errorf("%s: the look-up failed: %w", l.Operation.Name, w.err)
+	}
+	return r, w, nil
 }
 
 // headerOf returns the frozen headers that decide about the shape of an object,

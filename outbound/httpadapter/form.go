@@ -15,7 +15,7 @@ func parsePairs(s string) ([]pair, error) {
 	if s == "" {
 		return nil, nil
 	}
-	var pairs []pair
+	pairs := make([]pair, 0, strings.Count(s, "&")+1)
 	for raw := range strings.SplitSeq(s, "&") {
 		if raw == "" {
 			continue
@@ -31,40 +31,75 @@ func parsePairs(s string) ([]pair, error) {
 	return pairs, nil
 }
 
-func joinPairs(pairs []pair) string {
-	raw := make([]string, len(pairs))
-	for i, p := range pairs {
-		raw[i] = p.raw
+func joinPairs(pairs []pair) []byte {
+	size := len(pairs)
+	for _, p := range pairs {
+		size += len(p.raw)
 	}
-	return strings.Join(raw, "&")
+	b := make([]byte, 0, size)
+	for i, p := range pairs {
+		if i > 0 {
+			b = append(b, '&')
+		}
+		b = append(b, p.raw...)
+	}
+	return b
 }
 
 func newPair(name, value string) pair {
 	return pair{name, value, url.QueryEscape(name) + "=" + url.QueryEscape(value)}
 }
 
-// fieldPath splits a form field's name: "card[exp][0]" is card, exp, 0.
-func fieldPath(name string) []string {
-	first, rest, nested := strings.Cut(name, "[")
-	if !nested || !strings.HasSuffix(rest, "]") {
-		return []string{name}
+// fieldSteps walks a form field's name: "card[exp][0]" is card, exp, 0. It begins
+// with rest as the name.
+type fieldSteps struct {
+	rest   string
+	nested bool // rest is what stands between the first [ and the last ]
+	over   bool
+}
+
+func (s *fieldSteps) next() (step string, ok bool) {
+	if s.over {
+		return "", false
 	}
-	return append([]string{first}, strings.Split(strings.TrimSuffix(rest, "]"), "][")...)
+	if s.nested {
+		step, rest, more := strings.Cut(s.rest, "][")
+		s.rest, s.over = rest, !more
+		return step, true
+	}
+	first, rest, nested := strings.Cut(s.rest, "[")
+	if !nested || !strings.HasSuffix(rest, "]") {
+		s.over = true
+		return s.rest, true
+	}
+	s.rest, s.nested = strings.TrimSuffix(rest, "]"), true
+	return first, true
+}
+
+// fieldPath is all steps of a form field's name.
+func fieldPath(name string) (path []string) {
+	for s := (fieldSteps{rest: name}); ; {
+		step, ok := s.next()
+		if !ok {
+			return path
+		}
+		path = append(path, step)
+	}
 }
 
 // covers reports whether place is name or stands above it: "card" covers
 // "card[number]". A "*" in place stands for any one step.
 func covers(place, name string) bool {
-	p, n := fieldPath(place), fieldPath(name)
-	if len(p) > len(n) {
-		return false
-	}
-	for i, step := range p {
-		if step != "*" && step != n[i] {
+	p, n := fieldSteps{rest: place}, fieldSteps{rest: name}
+	for {
+		step, more := p.next()
+		if !more {
+			return true
+		}
+		if got, ok := n.next(); !ok || step != "*" && step != got {
 			return false
 		}
 	}
-	return true
 }
 
 // withoutField drops the fields that place covers.
@@ -88,8 +123,13 @@ func withMark(pairs []pair, name, value string) (marked []pair, changed bool) {
 			return pairs, false
 		}
 	}
-	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return p.name == name })
-	return append(pairs, newPair(name, value)), true
+	marked = make([]pair, 0, len(pairs)+1)
+	for _, p := range pairs {
+		if p.name != name {
+			marked = append(marked, p)
+		}
+	}
+	return append(marked, newPair(name, value)), true
 }
 
 // sortPairs puts pairs into the order of their names. Values of one name keep

@@ -14,6 +14,9 @@ import (
 
 const maxHeader = 64 << 10 // bytes of names and values, of a request and of a stored answer
 
+// anyKey has the length of a derived key.
+const anyKey = "000000000000000000000000000000000000"
+
 // read is a caller's message, checked and without what does not belong to it:
 // credentials, key, trace headers.
 type read struct {
@@ -21,44 +24,42 @@ type read struct {
 	query    []pair
 	header   []outbound.Field // Sorted by canonical name.
 	content  content
-	stripped bool // The key stood in the body.
+	stripped bool // The key or a credential stood in the body.
 }
 
-// read checks a message for its row.
-func (a *Adapter) read(op rs.Operation, m outbound.Message) (*read, error) {
-	l, err := a.locate(m.Target)
-	if err != nil {
-		return nil, err
+// read checks a message for its row, and reads it into r.
+func (a *Adapter) read(op rs.Operation, m outbound.Message, r *read) (err error) {
+	if r.location, err = a.locate(m.Target); err != nil {
+		return err
 	}
-	if m.Method != op.Method || !follows(op.Path, l.path) {
-		return nil, fmt.Errorf("the request is no %s %s", op.Method, op.Path)
+	if m.Method != op.Method || !follows(op.Path, r.path) {
+		return fmt.Errorf("the request is no %s %s", op.Method, op.Path)
 	}
-	r := &read{location: l}
-	if r.query, err = parsePairs(l.query); err != nil {
-		return nil, err
+	if r.query, err = parsePairs(r.location.query); err != nil {
+		return err
 	}
 	if r.header, err = a.keep(op, m.Header); err != nil {
-		return nil, err
+		return err
 	}
 	if r.content, err = readContent(fieldValue(r.header, "Content-Type"), m.Body); err != nil {
-		return nil, err
+		return err
 	}
-	for _, place := range op.Keys {
+	for _, place := range a.neverStored(op) {
 		if place.Kind == rs.InForm {
 			r.query = withoutField(r.query, place.Name)
-			r.location.query = joinPairs(r.query)
+			r.location.query = string(joinPairs(r.query))
 		}
 		if r.content.fills(place) {
 			r.content.drop(place)
 			r.stripped = true
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // keep returns the headers that are frozen, in one order.
 func (a *Adapter) keep(op rs.Operation, header []outbound.Field) ([]outbound.Field, error) {
-	var kept []outbound.Field
+	kept := make([]outbound.Field, 0, len(header)+len(op.Marks)+len(a.cfg.Defaults))
 	size := 0
 	for _, f := range header {
 		name := http.CanonicalHeaderKey(f.Name)
@@ -114,8 +115,8 @@ func fieldValue(header []outbound.Field, name string) string {
 // taken, and that held no key, keeps its bytes. Its length is bounded by
 // outbound.Options.MaxBody.
 func (a *Adapter) Freeze(op rs.Operation, m outbound.Message, mark string) (outbound.Frozen, error) {
-	r, err := a.read(op, m)
-	if err != nil {
+	var r read
+	if err := a.read(op, m, &r); err != nil {
 		return outbound.Frozen{}, fmt.Errorf("%s: %w", op.Name, err)
 	}
 	for _, f := range a.cfg.Defaults {
@@ -124,7 +125,7 @@ func (a *Adapter) Freeze(op rs.Operation, m outbound.Message, mark string) (outb
 		}
 	}
 	sensitive := r.sensitive(op)
-	body, err := a.stamp(op, r, mark)
+	body, err := a.stamp(op, &r, mark)
 	if err != nil {
 		return outbound.Frozen{}, fmt.Errorf("%s: %w", op.Name, err)
 	}
@@ -135,8 +136,13 @@ func (a *Adapter) Freeze(op rs.Operation, m outbound.Message, mark string) (outb
 		}
 	}
 	if op.HasKey() { // a message that cannot carry its key is refused before it is stored
-		if _, err := a.placeKey(op, frozen, strings.Repeat("0", keyLength)); err != nil {
+		if _, err := a.placeKey(op, frozen, anyKey); err != nil {
 			return outbound.Frozen{}, err
+		}
+	}
+	if a.cfg.BodyCredential != nil { // nor one that cannot carry its credential
+		if _, err := placeInBody(fieldValue(r.header, "Content-Type"), body, a.cfg.BodyCredential.Place, anyKey); err != nil {
+			return outbound.Frozen{}, fmt.Errorf("%s: the credential found no place: %w", op.Name, err)
 		}
 	}
 	return outbound.Frozen{Message: frozen, Sensitive: sensitive}, nil
@@ -144,12 +150,10 @@ func (a *Adapter) Freeze(op rs.Operation, m outbound.Message, mark string) (outb
 
 // sensitive reports whether the message fills a sensitive field or a code.
 func (r *read) sensitive(op rs.Operation) bool {
-	for _, place := range slices.Concat(op.Sensitive, op.Codes) {
-		if r.content.fills(place) || place.Kind == rs.InForm && fieldFilled(r.query, place.Name) {
-			return true
-		}
+	fills := func(place rs.Place) bool {
+		return r.content.fills(place) || place.Kind == rs.InForm && fieldFilled(r.query, place.Name)
 	}
-	return false
+	return slices.ContainsFunc(op.Sensitive, fills) || slices.ContainsFunc(op.Codes, fills)
 }
 
 // stamp puts the mark where the row says and the caller left the place free, and

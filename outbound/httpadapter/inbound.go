@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
@@ -34,6 +33,9 @@ func (a *Adapter) Match(r *http.Request) (rs.Operation, bool) {
 
 // Untouched reports whether the author declared that a write is no operation.
 func (a *Adapter) Untouched(r *http.Request) bool {
+	if len(a.cfg.Untouched) == 0 {
+		return false
+	}
 	l, err := a.locateURL(r.URL)
 	return err == nil && slices.Contains(a.cfg.Untouched, r.Method+" "+l.path)
 }
@@ -46,6 +48,7 @@ func (a *Adapter) Inbound(op rs.Operation, r *http.Request, body []byte) (Inboun
 		return Inbound{}, err
 	}
 	in := Inbound{Message: outbound.Message{Method: r.Method, Target: l.target(), Body: body}}
+	in.Message.Header = make([]outbound.Field, 0, len(r.Header))
 	for name, values := range r.Header {
 		if !a.frozen[name] && !isMark(op, name) || isKey(op, name) {
 			continue
@@ -73,7 +76,7 @@ func (a *Adapter) Inbound(op rs.Operation, r *http.Request, body []byte) (Inboun
 func (a *Adapter) keyIn(op rs.Operation, header http.Header, m outbound.Message) (string, error) {
 	for _, place := range op.Keys {
 		if place.Kind == rs.InHeader {
-			if key := header.Get(place.Name); key != "" {
+			if key := fromHeader(place, header.Get(place.Name)); key != "" {
 				return key, nil
 			}
 			continue
@@ -122,9 +125,9 @@ func (a *Adapter) Relay(op rs.Operation, r *http.Request, body []byte, limit int
 	x.Status, x.Header, x.Body = w.status, w.header, w.body
 	v := a.judge(w, x)
 	if v.Answer != nil {
-		v.Answer = answerOf(v.Answer.Status, w.header, v.Answer.Body, keyderive.Key{})
+		v.Answer = answerOf(v.Answer.Status, w.header, v.Answer.Body, "")
 	}
-	a.conceal(&v, op, r)
+	a.conceal(&v, r, a.secretsIn(op, r, body)...)
 	return resp, v, nil
 }
 

@@ -73,51 +73,61 @@ func (t *routes) match(method, path string) (replaysemantics.Operation, bool) {
 	if root == nil || !strings.HasPrefix(path, "/") {
 		return replaysemantics.Operation{}, false
 	}
-	row := root.find(segments(path)[1:])
+	row := root.find(path[1:], true)
 	if row == nil {
 		return replaysemantics.Operation{}, false
 	}
 	return *row, true
 }
 
-func (r *route) find(segments []string) *replaysemantics.Operation {
-	if len(segments) == 0 {
+// find follows path, if there is more of it.
+func (r *route) find(path string, more bool) *replaysemantics.Operation {
+	if !more {
 		return r.row
 	}
-	if next := r.literal[segments[0]]; next != nil {
-		if row := next.find(segments[1:]); row != nil {
+	segment, path, more := strings.Cut(path, "/")
+	segment = unescaped(segment)
+	if next := r.literal[segment]; next != nil {
+		if row := next.find(path, more); row != nil {
 			return row
 		}
 	}
-	if r.parameter != nil && segments[0] != "" {
-		return r.parameter.find(segments[1:])
+	if r.parameter != nil && segment != "" {
+		return r.parameter.find(path, more)
 	}
 	return nil
 }
 
 // follows reports whether an escaped path is one of the template's.
 func follows(template, path string) bool {
-	t, p := strings.Split(template, "/"), segments(path)
-	if len(t) != len(p) {
-		return false
-	}
-	for i, segment := range t {
-		if segment != p[i] && (!isParameter(segment) || p[i] == "") {
+	for {
+		segment, restOfTemplate, more := strings.Cut(template, "/")
+		got, restOfPath, alsoMore := strings.Cut(path, "/")
+		got = unescaped(got)
+		if segment != got && (!isParameter(segment) || got == "") || more != alsoMore {
 			return false
 		}
+		if !more {
+			return true
+		}
+		template, path = restOfTemplate, restOfPath
 	}
-	return true
 }
 
 // segments are an escaped path's steps, unescaped.
 func segments(path string) []string {
 	steps := strings.Split(path, "/")
 	for i, s := range steps {
-		if plain, err := url.PathUnescape(s); err == nil {
-			steps[i] = plain
-		}
+		steps[i] = unescaped(s)
 	}
 	return steps
+}
+
+func unescaped(segment string) string {
+	if plain, err := url.PathUnescape(segment); err == nil {
+		return plain
+	}
+	return segment
 }
 
 func isParameter(segment string) bool {

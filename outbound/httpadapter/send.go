@@ -28,6 +28,16 @@ func (a *Adapter) Send(ctx context.Context, d *outbound.Delivery) []outbound.Ver
 	if err != nil {
 		return []outbound.Verdict{{Effect: outbound.EffectNone, Code: outbound.ErrInvalid, Err: err}}
 	}
+	s.first = s.round(ctx)
+	if s.again(ctx) { // else the loop would end after its first round: most calls do without it
+		s.loop(ctx)
+	}
+	return s.outcome(ctx)
+}
+
+// loop makes further attempts. For its first round trip it is given what the first
+// attempt taught.
+func (s *sending) loop(ctx context.Context) {
 	loop := &retryablehttp.Client{
 		HTTPClient: &http.Client{
 			Transport:     s,
@@ -40,14 +50,14 @@ func (a *Adapter) Send(ctx context.Context, d *outbound.Delivery) []outbound.Ver
 	}
 	// The loop's own request carries the context only: each attempt makes the one
 	// that is sent.
-	request, err := retryablehttp.NewRequestWithContext(ctx, d.Message.Method, s.to.String(), nil)
+	request, err := retryablehttp.NewRequestWithContext(ctx, s.d.Message.Method, s.to.String(), nil)
 	if err != nil {
-		return []outbound.Verdict{{Effect: outbound.EffectNone, Code: outbound.ErrInvalid, Err: errors.New("the target is no URL")}}
+		s.note(errors.New("the target is no URL"))
+		return
 	}
 	if resp, err := loop.Do(request); err == nil {
 		resp.Body.Close()
 	}
-	return s.outcome(ctx)
 }
 
 // sending is one call of Send. It is the loop's transport: what the loop takes
@@ -57,16 +67,21 @@ type sending struct {
 	d        *outbound.Delivery
 	retry    outbound.Retry
 	to       *url.URL
+	key      string // what the provider deduplicates by; "" for an operation without
 	body     []byte // with the key, where the row puts it there
 	verdicts []outbound.Verdict
-	doubt    bool          // an attempt so far has an unknown effect
-	renewed  bool          // Refresh was called
-	rounds   int           // of the loop
-	pause    time.Duration // before the next attempt
+	one      [1]outbound.Verdict // room for the first: most calls have no other
+	doubt    bool                // an attempt so far has an unknown effect
+	renewed  bool                // Refresh was called
+	rounds   int                 // attempts, renewed credentials apart
+	first    wire                // what the first of them taught
+	told     bool                // The loop knows first.
+	pause    time.Duration       // before the next attempt
 }
 
 func (a *Adapter) newSending(d *outbound.Delivery) (*sending, error) {
-	s := &sending{a: a, d: d, retry: withDefaults(d.Retry), doubt: d.Resend}
+	s := &sending{a: a, d: d, retry: withDefaults(d.Retry), key: d.Key.Raw(), doubt: d.Resend}
+	s.verdicts = s.one[:0]
 	l, err := a.locate(d.Message.Target)
 	if err != nil {
 		return nil, err
@@ -79,7 +94,7 @@ func (a *Adapter) newSending(d *outbound.Delivery) (*sending, error) {
 	}
 	s.body = d.Message.Body
 	if d.Operation.HasKey() {
-		s.body, err = a.placeKey(d.Operation, d.Message, d.Key.Raw())
+		s.body, err = a.placeKey(d.Operation, d.Message, s.key)
 	}
 	return s, err
 }
@@ -106,19 +121,29 @@ func withDefaults(r outbound.Retry) outbound.Retry {
 
 var errAttempt = errors.New("httpadapter: the attempt has no answer") // for the loop only: s.verdicts says more
 
-// RoundTrip makes one attempt, and a second one at once where refused
-// credentials could be renewed.
-func (s *sending) RoundTrip(r *http.Request) (*http.Response, error) {
+// round makes one attempt, and a second one at once where refused credentials
+// could be renewed.
+func (s *sending) round(ctx context.Context) wire {
 	s.rounds++
-	w, rejected := s.attempt(r.Context())
+	w, rejected := s.attempt(ctx)
 	if rejected != nil && s.mayRenew(w) {
 		s.renewed = true
-		if err := s.a.renew(r.Context(), s.d.Account, rejected); err != nil {
+		if err := s.a.renew(ctx, s.d.Account, rejected); err != nil {
 			s.note(fmt.Errorf("the credentials could not be renewed: %w", err))
 		} else {
-			w, _ = s.attempt(r.Context())
+			w, _ = s.attempt(ctx)
 		}
 	}
+	return w
+}
+
+// RoundTrip is one round of the loop.
+func (s *sending) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := s.first
+	if s.told {
+		w = s.round(r.Context())
+	}
+	s.told = true
 	if w.status == 0 {
 		return nil, errAttempt
 	}
@@ -138,7 +163,8 @@ func (s *sending) attempt(ctx context.Context) (wire, *http.Request) {
 	ctx, cancel := limited(ctx, s.retry.AttemptTimeout)
 	defer cancel()
 	r := newRequest(ctx, s.d.Message.Method, s.to, s.d.Message.Header, s.body)
-	if err := s.a.authorize(s.d.Account, s.d.Credentials, r, s.body); err != nil {
+	secret, err := s.a.authorize(s.d.Account, s.d.Credentials, r, s.body)
+	if err != nil {
 		code := outbound.ErrUnavailable
 		switch {
 		case errors.Is(err, outbound.ErrInvalid):
@@ -155,11 +181,11 @@ func (s *sending) attempt(ctx context.Context) (wire, *http.Request) {
 	}
 	for _, place := range s.d.Operation.Keys {
 		if place.Kind == rs.InHeader {
-			r.Header.Set(place.Name, s.d.Key.Raw())
+			r.Header[http.CanonicalHeaderKey(place.Name)] = []string{inHeader(place, s.key)}
 		}
 	}
 	w := s.a.exchange(rt, r, s.limit())
-	s.judge(w, r)
+	s.judge(w, r, secret)
 	return w, r
 }
 
@@ -192,13 +218,14 @@ func (s *sending) refuse(code outbound.Code, again bool, err error) {
 	s.last().Again = again
 }
 
-// judge makes a verdict of what the wire taught.
-func (s *sending) judge(w wire, r *http.Request) {
+// judge makes a verdict of what the wire taught. secret is the credential in r's
+// body.
+func (s *sending) judge(w wire, r *http.Request, secret string) {
 	v := s.a.judge(w, &Exchange{Operation: s.d.Operation, Resend: s.doubt, Status: w.status, Header: w.header, Body: w.body})
 	if v.Answer != nil {
-		v.Answer = answerOf(v.Answer.Status, w.header, v.Answer.Body, s.d.Key)
+		v.Answer = answerOf(v.Answer.Status, w.header, v.Answer.Body, s.key)
 	}
-	s.a.conceal(&v, s.d.Operation, r)
+	s.a.conceal(&v, r, s.key, secret)
 	s.add(v)
 }
 

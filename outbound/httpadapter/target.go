@@ -32,11 +32,27 @@ func (a *Adapter) locate(target string) (location, error) {
 	if len(target) > maxTarget {
 		return location{}, fmt.Errorf("the target has more than %d bytes", maxTarget)
 	}
+	if path, query, _ := strings.Cut(target, "?"); a.base != nil && isPlain(path) && isPlain(query) && strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") {
+		return location{path: path, query: query}, checkPath(path)
+	}
 	u, err := url.Parse(target)
 	if err != nil {
 		return location{}, errors.New("the target is no URL")
 	}
 	return a.locateURL(u)
+}
+
+// isPlain reports whether s means the same escaped and not, wherever it stands in
+// a URL: nothing in it has a meaning of its own but the slash.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '/', c == '-', c == '_', c == '.', c == '~':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func (a *Adapter) locateURL(u *url.URL) (location, error) {
@@ -77,6 +93,12 @@ func (a *Adapter) url(l location) (*url.URL, error) {
 	if l.origin != "" {
 		return url.Parse(l.target())
 	}
+	if a.base.RawPath == "" && isPlain(l.path) {
+		to := *a.base
+		to.Path += l.path
+		to.RawQuery = l.query
+		return &to, nil
+	}
 	return url.Parse(a.base.String() + l.target())
 }
 
@@ -85,6 +107,9 @@ func checkPath(escaped string) error {
 	path, err := url.PathUnescape(escaped)
 	if err != nil {
 		return errors.New("the target's path is not percent-encoded")
+	}
+	if isPlain(path) && !strings.Contains(path, "/.") && !strings.HasPrefix(path, ".") {
+		return nil // no piece is dots
 	}
 	for piece := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if piece == "." || piece == ".." {
@@ -101,6 +126,9 @@ func checkPath(escaped string) error {
 // scheme's own.
 func hostKey(scheme, host string) string {
 	host = strings.ToLower(host)
+	if !strings.Contains(host, ":") {
+		return host
+	}
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
 		return strings.TrimSuffix(host, ":")

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
@@ -23,15 +24,15 @@ import (
 type search struct {
 	get httpadapter.Get
 	*outbound.Lookup
-	sent   period // when what the command made came into being
-	listed period // what its lists cover: sent, or more
+	sent   period    // when what the command made came into being, by a clock statusMargin apart
+	listed period    // what its lists cover: the same by a clock listMargin apart, or more
+	began  time.Time // when the look-ups that share lists began, by the ledger's clock
 }
 
 // Find implements httpadapter.Finder. A look-up that is refused or fails is an
 // error: nothing is known then, least of all a failure of the payment.
 func (codec) Find(ctx context.Context, get httpadapter.Get, l *outbound.Lookup) (outbound.Finding, error) {
-	made := madeIn(l)
-	return search{get, l, made, made}.find(ctx)
+	return together(get, []*outbound.Lookup{l})[0].find(ctx)
 }
 
 func (s search) find(ctx context.Context) (outbound.Finding, error) {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
@@ -18,7 +19,7 @@ import (
 type answers map[string]string
 
 func (a answers) get(_ context.Context, target string, _ url.Values) (*httpadapter.Exchange, error) {
-	x := &httpadapter.Exchange{Status: http.StatusOK, Header: http.Header{"Paypal-Debug-Id": {"abc"}}, Body: []byte(a[target])}
+	x := &httpadapter.Exchange{Status: http.StatusOK, Header: http.Header{"Paypal-Debug-Id": {"abc"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}}, Body: []byte(a[target])}
 	if _, ok := a[target]; !ok {
 		x.Status, x.Body = http.StatusNotFound, []byte(withIssue("INVALID_RESOURCE_ID"))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
@@ -46,9 +47,13 @@ func (codec) FindAll(ctx context.Context, get httpadapter.Get, ls []*outbound.Lo
 func together(get httpadapter.Get, ls []*outbound.Lookup) []search {
 	searches := make([]search, len(ls))
 	var all period
+	var began time.Time
 	for i, l := range ls {
+		if i == 0 {
+			began = l.Now()
+		}
 		made := madeIn(l)
-		searches[i] = search{get, l, made, made}
+		searches[i] = search{get, l, made.within(statusMargin), made.within(listMargin), began}
 		if !made.known() {
 			continue
 		}
@@ -59,7 +64,7 @@ func together(get httpadapter.Get, ls []*outbound.Lookup) []search {
 			all.until = made.until
 		}
 	}
-	if all.until.Sub(all.from) > searchRange {
+	if all = all.within(listMargin); all.until.Sub(all.from) > searchRange {
 		return searches
 	}
 	for i := range searches {

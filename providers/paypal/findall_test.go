@@ -1,6 +1,7 @@
 package paypal_test
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/providers/paypal"
 	"github.com/seed-6b5e302b/samekey/providers/providertest"
+	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
 // One list answers all look-ups of a plan, whenever each was sent.
@@ -89,6 +91,46 @@ func TestFindAllStops(t *testing.T) {
 		findings, err := w.adapter.FindAll(w.Context(), ls)
 		if err != nil || findings[0].Effect != outbound.EffectApplied || findings[3].Effect != outbound.EffectApplied {
 			t.Errorf("findings %+v, %v", findings, err)
+		}
+	})
+}
+
+// R19: where a look-up is told to come later, nobody asks PayPal before, and each
+// request of the rest has a turn of the rate.
+func TestReconcilerObeysRetryAfter(t *testing.T) {
+	inWorld(t, paypal.Config{}, func(w world) {
+		const captures = 12
+		for i := range captures {
+			w.lose(paypal.OrderCapture(cmd("c"+strconv.Itoa(i)), w.fake.Seed(providertest.ApprovedOrder{}), nil))
+		}
+		time.Sleep(7 * time.Hour) // PayPal knows the keys no longer: look-ups decide
+		w.fake.Inject(providertest.Fault{Kind: providertest.RateLimit, Operation: "order.get", RetryAfter: 10 * time.Minute, Times: 1})
+		r, err := outbound.NewReconciler(&outbound.ReconcilerOptions{Rate: 4}, w.client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(w.Context(), time.Hour)
+		defer stop()
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		asked := w.fake.Requests("order.get")
+		if len(asked) < 1+captures {
+			t.Fatalf("%d look-ups, want %d and the refused one", len(asked), captures)
+		}
+		if pause := asked[1].At.Sub(asked[0].At); pause < 10*time.Minute {
+			t.Errorf("asked again after %v", pause)
+		}
+		for i := range asked[4:] {
+			if took := asked[i+4].At.Sub(asked[i].At); i > 0 && took < time.Second {
+				t.Errorf("five requests in %v", took)
+			}
+		}
+		w.effects("order.capture", captures)
+		for i := range captures {
+			if s, err := w.client.Status(w.Context(), cmd("c"+strconv.Itoa(i)), "order.capture"); err != nil || s.State != recordstore.Succeeded {
+				t.Errorf("capture %d: %+v, %v", i, s, err)
+			}
 		}
 	})
 }

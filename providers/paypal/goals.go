@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
@@ -73,7 +74,7 @@ func (s search) state(ctx context.Context, id string, g goal) (outbound.Finding,
 	}
 	switch {
 	case slices.Contains(g.reached, o.Status):
-		if s.Operation.Name == invoiceSend.Name && !s.sentSince(&o) {
+		if s.Operation.Name == invoiceSend.Name && !s.sentSince(x, &o) {
 			return outbound.Finding{}, nil // an earlier sending
 		}
 		r := result{ref: o.ID, status: o.Status, outcome: outbound.Done}
@@ -87,7 +88,7 @@ func (s search) state(ctx context.Context, id string, g goal) (outbound.Finding,
 		return f, nil
 	case slices.Contains(g.missed, o.Status):
 		return missed(x, o.Status), nil
-	case slices.Contains(g.before, o.Status), g.leaves && s.unmoved(&o):
+	case slices.Contains(g.before, o.Status), g.leaves && s.unmoved(x, &o):
 		return absentIf(s.holds(ctx, &o, g))
 	}
 	return outbound.Finding{}, nil
@@ -104,15 +105,15 @@ func (s search) holds(ctx context.Context, o *object, g goal) (bool, error) {
 
 // unmoved reports whether the status is older than the first send: the operation
 // would have changed it.
-func (s search) unmoved(o *object) bool {
+func (s search) unmoved(x *httpadapter.Exchange, o *object) bool {
 	at := readTime(o.StatusUpdateTime)
-	return !at.IsZero() && s.sent.known() && at.Before(s.sent.from)
+	return !at.IsZero() && s.agrees(x, statusMargin) && s.sent.known() && at.Before(s.sent.from)
 }
 
 // sentSince reports whether an invoice was sent after our first send.
-func (s search) sentSince(o *object) bool {
+func (s search) sentSince(x *httpadapter.Exchange, o *object) bool {
 	at := readTime(cmp.Or(o.Detail.Metadata.LastSentTime, o.Detail.Metadata.FirstSentTime))
-	return !at.IsZero() && s.sent.known() && !at.Before(s.sent.from)
+	return !at.IsZero() && s.agrees(x, statusMargin) && s.sent.known() && !at.Before(s.sent.from)
 }
 
 // readTime reads a time of PayPal's; zero if it is none.

@@ -3,6 +3,7 @@ package paypal
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -10,31 +11,55 @@ import (
 
 	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 const (
-	clockSkew = 5 * time.Minute // between the ledger's clock and PayPal's
-	lateness  = time.Hour       // of what a request makes, after it was written
-	maxPages  = 20              // a list that is longer is not searched to its end: unknown
+	// listMargin is how far apart the ledger's clock and PayPal's may be where a list
+	// shall hold all that a command made: a zone set wrong is an hour.
+	listMargin = 2 * time.Hour
+
+	// statusMargin is how far apart they may be where a single time decides whether
+	// the command or somebody before it was at work.
+	statusMargin = 5 * time.Minute
+
+	lateness = time.Hour // of what a request makes, after it was written
+	maxPages = 20        // a list that is longer is not searched to its end: unknown
 )
 
-// period is a span of time in whole seconds, its ends included.
+// period is a span of time, its ends included.
 type period struct{ from, until time.Time }
 
 func (p period) known() bool { return !p.from.IsZero() }
 
-// madeIn is when what the command made came into being, as far as that has
-// passed; the zero period where the first send is not known.
+// madeIn is when what the command made came into being, by the ledger's clock, as
+// far as that has passed; the zero period where the first send is not known.
 func madeIn(l *outbound.Lookup) period {
 	if l.FirstSentAt.IsZero() {
 		return period{}
 	}
-	until := time.Now()
+	until := l.Now()
 	if end := l.SentUntil.Add(lateness); !l.SentUntil.IsZero() && end.Before(until) {
 		until = end
 	}
-	return period{l.FirstSentAt.Add(-clockSkew).UTC().Truncate(time.Second), until.UTC().Truncate(time.Second).Add(time.Second)}
+	return period{l.FirstSentAt, until}
+}
+
+// within is p by a clock that differs by no more than margin, in whole seconds.
+func (p period) within(margin time.Duration) period {
+	if !p.known() {
+		return p
+	}
+	return period{p.from.Add(-margin).UTC().Truncate(time.Second), p.until.Add(margin).UTC().Truncate(time.Second).Add(time.Second)}
+}
+
+// agrees reports whether PayPal's clock, as the Date of an answer tells it, and the
+// ledger's differ by no more than margin. A server with a clock must send a Date
+// (RFC 9110, 6.6.1), and PayPal's do: without one nothing is known.
+func (s search) agrees(x *httpadapter.Exchange, margin time.Duration) bool {
+	date, err := http.ParseTime(x.Header.Get("Date"))
+	return err == nil && date.Sub(s.Now()).Abs() <= margin
 }
 
 // list is a list that comes in pages.
@@ -44,23 +69,26 @@ type list struct {
 	member string // the name of the items
 	size   int    // of a page, at most
 
+	dated bool // the query names times: it means what it says only where the clocks agree
+
 	// sound reports whether a page is what the search takes it for; nil for always.
 	sound func(page map[string]json.RawMessage) bool
 }
 
 // walk hands each item of a list over, until there is enough. whole reports
-// whether all of the list was seen: every page was sound, and there were as many
-// items as PayPal says that there are.
+// whether all of the list was seen: every page was sound and told of as many items,
+// and there were as many.
 func (s search) walk(ctx context.Context, l list, each func(json.RawMessage) (enough bool)) (whole bool, err error) {
 	query := url.Values{"page_size": {strconv.Itoa(l.size)}, "total_required": {"true"}}
 	for name, value := range l.query {
 		query[name] = value
 	}
-	seen, sound := 0, true
+	seen, promised, sound := 0, 0, true
 	for n := 1; n <= maxPages; n++ {
 		query.Set("page", strconv.Itoa(n))
 		var page map[string]json.RawMessage
-		if _, err := s.read(ctx, l.path, query, &page); err != nil {
+		x, err := s.read(ctx, l.path, query, &page)
+		if err != nil {
 			return false, err
 		}
 		var items []json.RawMessage
@@ -72,8 +100,11 @@ func (s search) walk(ctx context.Context, l list, each func(json.RawMessage) (en
 				return false, nil
 			}
 		}
-		sound = sound && (l.sound == nil || l.sound(page))
 		total, told := number(page["total_items"])
+		if n == 1 {
+			promised = total
+		}
+		sound = sound && total == promised && (l.sound == nil || l.sound(page)) && (!l.dated || s.agrees(x, listMargin))
 		pages, counted := number(page["total_pages"])
 		if !told || !counted || n >= pages {
 			return sound && told && counted && seen == total, nil
@@ -97,15 +128,17 @@ func (s search) subscription(ctx context.Context) (outbound.Finding, error) {
 	if !s.asked(&request) || !idForm.MatchString(request.PlanID) || s.Mark == "" || !s.sent.known() {
 		return outbound.Finding{}, nil
 	}
+	query := url.Values{
+		"plan_ids":      {request.PlanID},
+		"statuses":      {"APPROVAL_PENDING,APPROVED,ACTIVE,SUSPENDED,CANCELLED,EXPIRED"},
+		"created_after": {s.listed.from.Format(time.RFC3339)},
+	}
+	if s.listed.until.Before(s.began) { // else the list ends at PayPal's own present
+		query.Set("created_before", s.listed.until.Format(time.RFC3339))
+	}
 	id, foreign := "", true
 	whole, err := s.walk(ctx, list{
-		path: strings.TrimSuffix(subscriptionsPath, "/"), member: "subscriptions", size: 20,
-		query: url.Values{
-			"plan_ids":       {request.PlanID},
-			"statuses":       {"APPROVAL_PENDING,APPROVED,ACTIVE,SUSPENDED,CANCELLED,EXPIRED"},
-			"created_after":  {s.listed.from.Format(time.RFC3339)},
-			"created_before": {s.listed.until.Format(time.RFC3339)},
-		},
+		path: strings.TrimSuffix(subscriptionsPath, "/"), member: "subscriptions", size: 20, query: query, dated: true,
 	}, func(raw json.RawMessage) bool {
 		var o object
 		if json.Unmarshal(raw, &o) != nil {
@@ -217,7 +250,7 @@ func (s search) invoice(ctx context.Context) (outbound.Finding, error) {
 	}
 	var o object
 	x, err := s.read(ctx, invoicesPath+id, nil, &o)
-	if err != nil || !s.isInvoice(&o, request.Detail.InvoiceNumber) {
+	if err != nil || !s.agrees(x, statusMargin) || !s.isInvoice(&o, request.Detail.InvoiceNumber) {
 		return outbound.Finding{}, err
 	}
 	return s.foundObject(x, rs.ByStateGuard, &o)

@@ -102,7 +102,7 @@ var (
 		Horizon:              searchHorizon,
 		ConclusiveEventTypes: []string{eventRefunded},
 		Lookup:               "GET the capture, and its order's refunds: a full refund by its state, a partial one by the mark in custom_id; where it names no order, by Transaction Search",
-		Absence:              "none of the account's refunds of it is ours",
+		Absence:              "none of the account's refunds of it is ours; by Transaction Search, with a clock no more than 2 h from the ledger's",
 		Facts: keyed(paymentsSpec, "45 days", append(searched(), payeeTold(),
 			doc(webhooksPage, "PAYMENT.CAPTURE.REFUNDED holds the refund, with its custom_id"),
 			spec(paymentsSpec, "201 is new, 200 an earlier run"),
@@ -148,7 +148,7 @@ var (
 		Marks:     []rs.Place{rs.JSON("/custom_id")},
 		Sensitive: cardFields("/subscriber/payment_source"), Codes: cardCodes("/subscriber/payment_source"),
 		Lookup:  "by the subscription's id where an answer told it, else list by plan and time and match the mark in custom_id",
-		Absence: "every one listed carries another command's mark",
+		Absence: "every one listed carries another command's mark, by a clock no more than 2 h from the ledger's",
 		Facts: keyed(subscriptionsSpec, "72 hours", v1Limit(), accountTold(),
 			spec(subscriptionsSpec, "the list filters by plan_ids, statuses, created_after and created_before; custom_id can be patched"),
 			spec(subscriptionsSpec, "201 or 200; no replay signal"),
@@ -157,13 +157,13 @@ var (
 	subscriptionActivate = rs.Operation{
 		Name: "subscription.activate", Method: http.MethodPost, Path: "/v1/billing/subscriptions/{id}/activate",
 		Lookup:  "GET the subscription: ACTIVE",
-		Absence: "its status is older than the first send",
+		Absence: "its status is older than the first send, by a clock no more than 5 min from the ledger's",
 		Facts:   keyless(subscriptionsSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
 	}
 	subscriptionSuspend = rs.Operation{
 		Name: "subscription.suspend", Method: http.MethodPost, Path: "/v1/billing/subscriptions/{id}/suspend",
 		Lookup:  "GET the subscription: SUSPENDED",
-		Absence: "its status is older than the first send",
+		Absence: "its status is older than the first send, by a clock no more than 5 min from the ledger's",
 		Facts:   keyless(subscriptionsSpec, "204; no PayPal-Request-Id; the state machine guards", accountTold()),
 	}
 	subscriptionCancel = rs.Operation{

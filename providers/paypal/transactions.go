@@ -46,6 +46,9 @@ func (s search) transactions(ctx context.Context) (rows []transaction, whole boo
 	}
 	whole = !s.SentUntil.IsZero()
 	start, until := s.listed.from, s.listed.until
+	if until.After(s.began) {
+		until = s.began.UTC().Truncate(time.Second).Add(time.Second)
+	}
 	for range maxRanges {
 		end := start.Add(searchRange)
 		if end.After(until) {
@@ -57,7 +60,7 @@ func (s search) transactions(ctx context.Context) (rows []transaction, whole boo
 				"start_date": {start.Format(time.RFC3339)}, "end_date": {end.Format(time.RFC3339)},
 				"fields": {"transaction_info"}, "balance_affecting_records_only": {"N"},
 			},
-			sound: s.fresh,
+			dated: true, sound: s.fresh,
 		}, func(raw json.RawMessage) bool {
 			var row struct {
 				Info transaction `json:"transaction_info"`

@@ -26,6 +26,8 @@ type searchable struct {
 	lag      time.Duration
 	perPage  int
 	claim    int // more rows than there are
+	ahead    time.Duration
+	undated  bool
 	searches int
 }
 
@@ -49,7 +51,11 @@ func (s *searchable) get(ctx context.Context, target string, query url.Values) (
 	rows := s.rows[min(total, (page-1)*size):min(total, page*size)]
 	body := fmt.Sprintf(`{"transaction_details":[%s],"account_number":%q,"last_refreshed_datetime":%q,"total_items":%d,"total_pages":%d}`,
 		strings.Join(rows, ","), s.account, time.Now().Add(-s.lag).UTC().Format("2006-01-02T15:04:05-0700"), total+s.claim, pages)
-	return &httpadapter.Exchange{Status: http.StatusOK, Header: http.Header{}, Body: []byte(body)}, nil
+	header := http.Header{}
+	if !s.undated {
+		header.Set("Date", time.Now().Add(s.ahead).UTC().Format(http.TimeFormat))
+	}
+	return &httpadapter.Exchange{Status: http.StatusOK, Header: header, Body: []byte(body)}, nil
 }
 
 func row(id, code, reference, custom string) string {
@@ -77,6 +83,8 @@ func TestRefundByTransaction(t *testing.T) {
 		wait    time.Duration
 		perPage int
 		claim   int
+		ahead   time.Duration
+		undated bool
 		how     func(*outbound.Lookup)
 		effect  outbound.Effect
 	}{
@@ -96,6 +104,12 @@ func TestRefundByTransaction(t *testing.T) {
 		"more pages than are read": {perPage: 1, rows: slicesOf(row("9JU", "T1107", "x", ""), maxPages+1), effect: unknown},
 		"over many weeks":          {wait: 40 * day, how: func(l *outbound.Lookup) { l.SentUntil = l.FirstSentAt.Add(35 * day) }, effect: outbound.EffectNone},
 		"longer than is searched":  {wait: 500 * day, how: func(l *outbound.Lookup) { l.SentUntil = l.FirstSentAt.Add(450 * day) }, effect: unknown},
+		"a clock two hours ahead":  {ahead: 2 * time.Hour, effect: outbound.EffectNone},
+		"a clock two hours behind": {ahead: -2 * time.Hour, effect: outbound.EffectNone},
+		"a clock further ahead":    {ahead: 2*time.Hour + time.Minute, effect: unknown},
+		"a clock further behind":   {ahead: -2*time.Hour - time.Minute, effect: unknown},
+		"no clock":                 {undated: true, effect: unknown},
+		"found by any clock":       {undated: true, rows: []string{row(refund, "T1107", "3C679366HH908993F", testMark)}, refund: ourRefund, effect: outbound.EffectApplied},
 		"sent nobody knows when":   {how: func(l *outbound.Lookup) { l.FirstSentAt = time.Time{} }, effect: unknown},
 		"until nobody knows when":  {how: func(l *outbound.Lookup) { l.SentUntil = time.Time{} }, effect: unknown},
 		"the caller's own mark":    {how: asked(`{"amount":{"currency_code":"EUR","value":"5.00"},"custom_id":"mine"}`), effect: unknown},
@@ -103,7 +117,7 @@ func TestRefundByTransaction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &searchable{answers: answers{capturePath: lonelyCapture}, rows: c.rows, account: "M", lag: searchLag, perPage: c.perPage, claim: c.claim}
+				s := &searchable{answers: answers{capturePath: lonelyCapture}, rows: c.rows, account: "M", lag: searchLag, perPage: c.perPage, claim: c.claim, ahead: c.ahead, undated: c.undated}
 				if c.refund != "" {
 					s.answers[refundPath] = c.refund
 				}

@@ -153,7 +153,7 @@ func brokenSecrets() []brokenAdapter {
 				}
 				return all
 			}})},
-		{"the provider's message is its code", "secrets/told", inBody,
+		{"the provider's message is its code", "secrets/told", byHeader,
 			func(s *shape) {
 				s.judge = func(x *httpadapter.Exchange, v outbound.Verdict) outbound.Verdict {
 					v.ProviderCode = x.Header.Get("X-Echo")

@@ -26,7 +26,7 @@
 //	func TestKit(t *testing.T) {
 //		providertest.Run(t, providertest.Kit{
 //			New: func(_ testing.TB, baseURL string, rt http.RoundTripper) outbound.Adapter {
-//				return square.New(square.Config{Location: "L1", Token: "sandbox-token", BaseURL: baseURL, Transport: rt})
+//				return square.New(square.Config{Merchant: "ML1", Token: "sandbox-token", Sandbox: true, BaseURL: baseURL, Transport: rt})
 //			},
 //			Provider: providertest.JSONDialect(providertest.JSONProvider{
 //				Key: rs.JSON("/idempotency_key"), KeyMax: 45, Compare: true,
@@ -34,7 +34,7 @@
 //			}),
 //			Samples: []providertest.Sample{{
 //				Call: func(cmd outbound.Command, _ string) outbound.Call {
-//					return square.PaymentCreate(cmd, square.Payment{Cents: 1250, Currency: "EUR"})
+//					return square.PaymentCreate(cmd, map[string]any{"source_id": "cnon:ok", "amount_money": money})
 //				},
 //			}},
 //		})

@@ -3,7 +3,6 @@ package stripe
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,12 +10,20 @@ import (
 	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
-// amountField are the last names of parameters that hold an amount: amount,
+// isAmount reports whether a parameter of that last name holds an amount: amount,
 // unit_amount, amount_to_capture. unit_amount_decimal and the like are decimals.
-var amountField = regexp.MustCompile(`^([a-z][a-z_]{0,60}_)?amount$|^amount_to_capture$`)
+func isAmount(name string) bool {
+	kind, ok := strings.CutSuffix(name, "amount")
+	return name == "amount_to_capture" || ok && (kind == "" || strings.HasSuffix(kind, "_")) &&
+		!strings.HasPrefix(kind, "_") && strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
 
-// wholeAmount is an amount as Stripe takes it, in the currency's smallest unit.
-var wholeAmount = regexp.MustCompile(`^-?[0-9]+$`)
+// isWhole reports whether an amount is one as Stripe takes it, in the currency's
+// smallest unit.
+func isWhole(amount string) bool {
+	digits := strings.TrimPrefix(amount, "-")
+	return digits != "" && strings.Trim(digits, "0123456789") == ""
+}
 
 // checkAmounts refuses amounts that are no whole numbers, and below zero where
 // Stripe takes none: they come of amounts in major units or of floats. An empty
@@ -25,24 +32,24 @@ func checkAmounts(op replaysemantics.Operation, m outbound.Message) error {
 	if !isForm(m) {
 		return nil
 	}
-	fields, err := url.ParseQuery(string(m.Body))
-	if err != nil {
-		return nil // httpadapter says what is wrong with it
-	}
-	for name, values := range fields {
+	for field := range strings.SplitSeq(string(m.Body), "&") {
+		name, value, _ := strings.Cut(field, "=")
+		name, err1 := url.QueryUnescape(name)
+		v, err2 := url.QueryUnescape(value)
+		if err1 != nil || err2 != nil || !strings.Contains(name, "amount") {
+			continue // httpadapter says what is wrong with a form
+		}
 		path := strings.FieldsFunc(name, func(c rune) bool { return c == '[' || c == ']' })
-		if len(path) == 0 || !amountField.MatchString(path[len(path)-1]) || freeText(path) {
+		if len(path) == 0 || !isAmount(path[len(path)-1]) || freeText(path) {
 			continue
 		}
 		signed := mayBeNegative(op, path)
-		for _, v := range values {
-			switch {
-			case v == "" || wholeAmount.MatchString(v) && (signed || v[0] != '-'):
-			case signed:
-				return fmt.Errorf("stripe: %s: amounts are whole numbers of the smallest unit", path[len(path)-1])
-			default:
-				return fmt.Errorf("stripe: %s: amounts are whole numbers of the smallest unit, without a sign", path[len(path)-1])
-			}
+		switch {
+		case v == "" || isWhole(v) && (signed || v[0] != '-'):
+		case signed:
+			return fmt.Errorf("stripe: %s: amounts are whole numbers of the smallest unit", path[len(path)-1])
+		default:
+			return fmt.Errorf("stripe: %s: amounts are whole numbers of the smallest unit, without a sign", path[len(path)-1])
 		}
 	}
 	return nil

@@ -134,7 +134,7 @@ func (b *batch) events(ctx context.Context) {
 	byKey := make(map[keyderive.Key]*search)
 	var group []*search
 	b.each(func(s *search) error {
-		if len(types) > 0 && !s.Key.IsZero() && !s.FirstSentAt.IsZero() && time.Since(s.FirstSentAt) < eventsKept {
+		if len(types) > 0 && !s.Key.IsZero() && !s.FirstSentAt.IsZero() && s.Now().Sub(s.FirstSentAt) < eventsKept {
 			byKey[s.Key] = s
 			group = append(group, s)
 		}

@@ -80,7 +80,7 @@ var codeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 func (c codec) Judge(x *httpadapter.Exchange) outbound.Verdict {
 	v := judge(x)
 	v.RequestID = x.Header.Get(headerRequestID)
-	if !codeForm.MatchString(v.ProviderCode) {
+	if v.ProviderCode != "" && !codeForm.MatchString(v.ProviderCode) {
 		v.ProviderCode = ""
 	}
 	if v.Effect == outbound.EffectUnknown && !x.Operation.HasKey() {

@@ -3,6 +3,7 @@ package stripe
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -164,10 +165,12 @@ func (b *batch) scan(ctx context.Context, at string, query url.Values, group []*
 }
 
 // pages reads a list page by page and shows each element, until it ends or show
-// wants no more of it. It reports whether the list ended.
+// wants no more of it. It reports whether the list ended, and held what its query
+// says: one by times does so only where the clocks agree.
 func (b *batch) pages(ctx context.Context, at string, query url.Values, searches int,
 	show func(x *httpadapter.Exchange, raw json.RawMessage) (id string, more bool, err error),
 ) (ended bool, err error) {
+	agreed := true
 	for range min(maxPages*searches, allPages) {
 		x, err := b.read(ctx, at, query)
 		if err != nil {
@@ -177,6 +180,7 @@ func (b *batch) pages(ctx context.Context, at string, query url.Values, searches
 		if err := json.Unmarshal(x.Body, &p); err != nil || p.Data == nil {
 			return false, errUnreadable
 		}
+		agreed = agreed && b.agrees(x)
 		last := ""
 		for _, raw := range *p.Data {
 			id, more, err := show(x, raw)
@@ -189,7 +193,7 @@ func (b *batch) pages(ctx context.Context, at string, query url.Values, searches
 		case p.NextPageURL != "": // API v2
 			at, query = p.NextPageURL, nil
 		case !p.HasMore:
-			return true, nil
+			return agreed, nil
 		case last == "":
 			return false, errUnreadable // more of it, and no place to go on from
 		case query == nil:
@@ -199,6 +203,14 @@ func (b *batch) pages(ctx context.Context, at string, query url.Values, searches
 		}
 	}
 	return false, nil
+}
+
+// agrees reports whether Stripe's clock, as the Date of an answer tells it, and the
+// ledger's differ by no more than clockSkew. A server with a clock must send a Date
+// (RFC 9110, 6.6.1), and Stripe's do: without one nothing is known.
+func (b *batch) agrees(x *httpadapter.Exchange) bool {
+	date, err := http.ParseTime(x.Header.Get("Date"))
+	return err == nil && date.Sub(b.searches[0].Now()).Abs() <= clockSkew
 }
 
 // page is one of a list of API v1, or of v2 with its own way to the next one.

@@ -74,7 +74,7 @@ func (g goal) words() string {
 func (r row) absence() string {
 	const asked = "; the credential is the record's, by GET /v1/account"
 	if c, listed := collections[r.name]; listed && c.doubt == "" {
-		text := "the list was read to its end"
+		text := "the list was read to its end, by a clock no more than 2 h from the ledger's"
 		if len(c.loose) > 0 {
 			text += ", without " + strings.Join(c.loose, ", ")
 		}
