@@ -3,7 +3,7 @@
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT         := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)
 FUZZTIME              ?= 30s
-BENCHTIME             ?= 1s
+BENCH                 ?= full
 DURATION              ?= 30s
 STORE                 ?= postgres
 SEED                  ?=
@@ -31,14 +31,18 @@ $(GOLANGCI_LINT):
 	@GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	@mv bin/golangci-lint $@
 
-bench: ## Run the root module's benchmarks, on a PostgreSQL of their own.
-	@go run ./internal/pgtest/withserver go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+bench: ## Compare with the alternatives, into docs/benchmarks; BENCH=quick prints the ratios in a minute.
+	@cd bench && go build -o ../bin/bench . && ../bin/bench $(if $(filter quick,$(BENCH)),-mode quick,-out ../docs/benchmarks)
 
 fuzz: ## Run each fuzz target for FUZZTIME (30s).
 	@scripts/fuzz.sh $(FUZZTIME)
 
-chaos: ## Kill workers at random for DURATION (30s) on STORE (postgres, sqlite); SEED repeats a run.
-	@go test -count=1 -timeout 20m -run '^TestSimulation$$' ./internal/simulation -args -for 1m $(if $(SEED),-seed $(SEED))
-	@go test -count=1 -timeout 20m -run '^Test(KilledAtEveryStep|KilledDuring.*|BacklogIsDrained|ClocksAnHourApart)$$' ./internal/chaos
-	@go build -o bin/chaos ./internal/chaos/run
-	@bin/chaos -duration $(DURATION) -store $(STORE) $(if $(SEED),-seed $(SEED))
+chaos: ## Search schedules and known-bad builds, then kill workers for DURATION (30s) on STORE (postgres, sqlite); SEED repeats.
+	@set -e; seed='$(SEED)'; seed=$${seed:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
+	echo "SEED=$$seed"; \
+	go test -c -o bin/simulation.test ./internal/simulation; \
+	bin/simulation.test -test.timeout 10m -test.run '^TestSimulation$$' -for 1m -seed $$seed; \
+	bin/simulation.test -test.timeout 30m -test.run '^TestVariants$$' -search -seed $$seed; \
+	go test -count=1 -timeout 20m -run '^TestBacklogIsDrained$$' ./internal/chaos; \
+	go build -o bin/chaos ./internal/chaos/run; \
+	bin/chaos -duration $(DURATION) -store $(STORE) -seed $$seed

@@ -51,7 +51,7 @@ func (w *worker) workOff(ctx context.Context, records []recordstore.Record, aske
 		d.order.turns = w.turnsOf(rec.Account, asked)
 		switch {
 		case isPlan(rec):
-			start(rec.Account, func() Swept { return w.sendPlanned(ctx, d) })
+			start(rec.Account, func() Swept { return w.sendPlanned(ctx, d, now) })
 		case rec.Noted != "":
 			d.order.check = w.checkOf(d, now, "report", "")
 			start(rec.Account, func() Swept {
@@ -186,12 +186,13 @@ func (w *worker) afterAbsence(ctx context.Context, d due, now time.Time) Swept {
 }
 
 // sendPlanned claims and sends a command that was planned, as Do would.
-func (w *worker) sendPlanned(ctx context.Context, d due) Swept {
+func (w *worker) sendPlanned(ctx context.Context, d due, now time.Time) Swept {
 	o, rec := d.order, d.rec
 	if err := o.turns.take(ctx); err != nil {
 		return Swept{Postponed: 1}
 	}
-	if !o.revived {
+	over := !rec.NotAfter.IsZero() && !now.Before(rec.NotAfter)
+	if !o.revived && !over {
 		return Swept{Postponed: 1} // a seal key is missing here; Do with the same input can send it
 	}
 	o.claim = recordstore.Claim{

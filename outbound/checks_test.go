@@ -11,7 +11,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore/memory"
 )
 
-// R19: a caller who asks again and again keeps no check from the reconciler, and
+// Design 6: a caller who asks again and again keeps no check from the reconciler, and
 // brings none forward: the ladder ends when it would have ended.
 func TestAskingAgainMovesNoCheck(t *testing.T) {
 	ledger := newLedger()
@@ -86,7 +86,7 @@ func planFor(t *testing.T, c *outbound.Client, ledger *ledgerAt, id string, notA
 	}
 }
 
-// R26: a plan that the provider turns away is sent again along the ladder, then by
+// Plans: a plan that the provider turns away is sent again along the ladder, then by
 // its last pause, for as long as it is wanted; each time is in its trail.
 func TestPlanIsSentUntilItIsTaken(t *testing.T) {
 	ledger := newLedger()
@@ -119,7 +119,7 @@ func TestPlanIsSentUntilItIsTaken(t *testing.T) {
 	}
 }
 
-// R26: a plan that was turned away ends with its NotAfter; Do may send it sooner,
+// Plans: a plan that was turned away ends with its NotAfter; Do may send it sooner,
 // and what a caller sent without a plan is the caller's to send again.
 func TestPlanThatWasTurnedAway(t *testing.T) {
 	ledger := newLedger()
@@ -153,7 +153,30 @@ func TestPlanThatWasTurnedAway(t *testing.T) {
 	}
 }
 
-// R21, R26: a verdict that lets a plan be sent again is enough: the reconciler does.
+// Plans: one whose bytes were erased waits for a caller who brings them, and ends
+// with its NotAfter all the same.
+func TestErasedPlanEnds(t *testing.T) {
+	ledger := newLedger()
+	a := &scripted{answer: always(paid)}
+	c := client(t, a, ledger, nil)
+	r := reconciler(t, nil, c)
+	planFor(t, c, ledger, "p1", ledger.clock().Add(time.Minute))
+	if err := c.Erase(t.Context(), outbound.Command{ID: "p1"}); err != nil {
+		t.Fatal(err)
+	}
+	if s := sweepOnce(t, r); s.Sent != 0 || s.Postponed != 1 {
+		t.Errorf("swept %+v, want it to wait", s)
+	}
+	ledger.advance(time.Hour)
+	if s := sweepOnce(t, r); s.Sent != 0 || s.Settled != 1 {
+		t.Errorf("swept %+v, want it ended", s)
+	}
+	if s := statusOf(t, c, "p1", "pay.stored"); s.State != recordstore.Abandoned {
+		t.Errorf("it is %s, want abandoned", s.State)
+	}
+}
+
+// R21: a verdict that lets a plan be sent again is enough: the reconciler does.
 func TestVerdictSendsAPlanAgain(t *testing.T) {
 	ledger := newLedger()
 	a := &scripted{answer: inTurn(lost, paid)}
@@ -181,7 +204,7 @@ func (noRenewal) Renew(context.Context, recordstore.ID, string, int64, time.Dura
 	return errCut
 }
 
-// R19: a check that it did not come to, since the lease could not be renewed,
+// Design 6: a check that it did not come to, since the lease could not be renewed,
 // brings the record no nearer to review.
 func TestFailedRenewalIsNoCheck(t *testing.T) {
 	ledger := newLedger()

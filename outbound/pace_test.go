@@ -80,7 +80,7 @@ func asked(t *testing.T, opts outbound.ReconcilerOptions, clients ...*outbound.C
 	return swept
 }
 
-// R19: each request of a look-up has a turn of its account's rate, also where many
+// Design 6: each request of a look-up has a turn of its account's rate, also where many
 // look-ups are asked together; another account's is another rate.
 func TestEachRequestHasATurnOfItsAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestClientsOfOneAccountShareItsRate(t *testing.T) {
 	})
 }
 
-// R19: where the provider objects the rate is half as high and rises again, and
+// Design 6: where the provider objects the rate is half as high and rises again, and
 // its Retry-After is obeyed.
 func TestObjectionsSlowDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -58,6 +58,7 @@ var rooms = []room{
 	{dir: "internal/failures", why: "it holds tests only"},
 	{dir: "internal/pgtest", may: []string{pgx}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/pgtest/*", may: []string{"internal/pgtest"}, why: "it starts a database and knows nothing of ledgers"},
+	{dir: "internal/console", may: slices.Concat(core, []string{"cmd/samekey/explain"}), why: "it shows any ledger, and knows no store and no provider"},
 	{dir: "internal/semanticsdoc", free: true},
 	{dir: "internal/chaos", free: true},
 	{dir: "internal/chaos/*", free: true},

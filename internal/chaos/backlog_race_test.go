@@ -3,4 +3,4 @@
 package chaos
 
 // backlogSize is what the race detector's slowness leaves of the backlog.
-const backlogSize = 30_000
+const backlogSize = 5_000

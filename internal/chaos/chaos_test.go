@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
 	"github.com/seed-6b5e302b/samekey/internal/pgtest"
+	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
@@ -22,6 +24,10 @@ import (
 func TestMain(m *testing.M) {
 	if Worker() {
 		return
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil { // most of their time is waiting for leases to end
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -57,7 +63,7 @@ func newScene(t *testing.T, store string, kinds ...kind) *scene {
 	}
 	t.Cleanup(s.providers.close)
 	for name, p := range s.providers {
-		if s.clients[name], err = newClient(adapterOf(name, p.server.URL, p.server.Transport()), s.ledger.store); err != nil {
+		if s.clients[name], err = middle.newClient(middle.adapterOf(name, p.server.URL, p.server.Transport()), s.ledger.store); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +91,7 @@ func (s *scene) inject(f fakeprovider.Fault) {
 // start starts a worker, which is killed when the test ends at the latest.
 func (s *scene) start(w work, stop step) *child {
 	s.t.Helper()
-	return s.startProgram(program{}, w, stop)
+	return s.startProgram(program{build: middle}, w, stop)
 }
 
 func (s *scene) startProgram(pr program, w work, stop step) *child {
@@ -105,7 +111,12 @@ func (s *scene) startProgram(pr program, w work, stop step) *child {
 // reconcile runs a reconciler in this process until the test ends.
 func (s *scene) reconcile() {
 	s.t.Helper()
-	r, err := outbound.NewReconciler(quick(), s.clients["stripe"], s.clients["paypal"])
+	s.reconcileWith(quick())
+}
+
+func (s *scene) reconcileWith(opts *outbound.ReconcilerOptions) {
+	s.t.Helper()
+	r, err := outbound.NewReconciler(opts, s.clients["stripe"], s.clients["paypal"])
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -145,7 +156,7 @@ func (s *scene) poll(what string, ask func() error) {
 		if time.Now().After(over) {
 			s.t.Fatalf("%s: %v\n%s", what, err, s.air())
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // what is waited for needs the ledger, and the machine, itself
 	}
 }
 
@@ -155,15 +166,21 @@ func (s *scene) air() string {
 	for _, j := range s.jobs {
 		rec, now, err := s.ledger.Get(s.t.Context(), s.idOf(j))
 		trail, _ := s.ledger.Trail(s.t.Context(), s.idOf(j))
-		fmt.Fprintf(&b, "%s: %s, %d checks, due in %v, lease ends in %v, %v, trail %v\n",
-			j.ID, rec.State, rec.Checks, rec.DueAt.Sub(now), rec.LeaseEndsAt.Sub(now), err, trail)
+		fmt.Fprintf(&b, "%s: %s, %d checks, due in %v, lease ends in %v, %v; the trail ends with %v\n",
+			j.ID, rec.State, rec.Checks, rec.DueAt.Sub(now), rec.LeaseEndsAt.Sub(now), err, trail[max(0, len(trail)-3):])
 	}
 	return b.String()
 }
 
 func (s *scene) idOf(j job) recordstore.ID {
 	s.t.Helper()
-	key, err := s.clients[j.Kind.provider()].Key(outbound.Command{ID: j.ID}, operations[j.Kind], "")
+	p, err := middle.adapterOf(j.Kind.provider(), s.providers[j.Kind.provider()].server.URL, nil).Profile()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	key, err := keyderive.Derive(keyderive.Input{ // Client.Key has none for an operation without one
+		Provider: p.Provider, Account: p.Account + "/" + p.Mode, Operation: operations[j.Kind], CommandID: j.ID,
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}

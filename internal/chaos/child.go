@@ -26,14 +26,16 @@ type child struct {
 	errors  tailBuffer
 }
 
-// program is how workers are started: a path and variables of its environment.
-// The zero value is this very program.
+// program is how workers are started: a path, variables of its environment, and
+// what it reads and writes. The zero value is this very program.
 type program struct {
-	path string
-	env  []string
+	path  string
+	env   []string
+	build build
 }
 
 func (pr program) start(o order) (*child, error) {
+	o.Build = pr.build
 	text, err := json.Marshal(o)
 	if err != nil {
 		return nil, err

@@ -14,19 +14,22 @@ import (
 const lease = 2 * time.Second
 
 // adapterOf is the real adapter of a provider, led to its fake.
-func adapterOf(provider, url string, rt http.RoundTripper) outbound.Adapter {
+func (b build) adapterOf(provider, url string, rt http.RoundTripper) versioned {
+	a := versioned{canonicals: b.orDefault().Canonicals}
 	if provider == "stripe" {
-		return stripe.New(stripe.Config{Account: "acct_chaos", Test: true, SecretKey: "sk_test_chaos", BaseURL: url, Transport: rt})
+		a.Adapter = stripe.New(stripe.Config{Account: "acct_chaos", Test: true, SecretKey: "sk_test_chaos", BaseURL: url, Transport: rt})
+		return a
 	}
-	return paypal.New(paypal.Config{Account: "MERCHANTCHAOS", Sandbox: true, ClientID: "chaos", Secret: "chaos", BaseURL: url, Transport: rt})
+	a.Adapter = paypal.New(paypal.Config{Account: "MERCHANTCHAOS", Sandbox: true, ClientID: "chaos", Secret: "chaos", BaseURL: url, Transport: rt})
+	return a
 }
 
 // maxBody holds a page of the longest list that a look-up reads.
 const maxBody = 512 << 10
 
-func newClient(a outbound.Adapter, ledger recordstore.Store) (*outbound.Client, error) {
+func (b build) newClient(a outbound.Adapter, ledger recordstore.Store) (*outbound.Client, error) {
 	return outbound.New(a, ledger, &outbound.Options{
-		Bodies:        outbound.Seal(outbound.SealKey{ID: "chaos", Bytes: make([]byte, 32)}), // a real key comes from a secret store
+		Bodies:        b.sealer(),
 		Lease:         lease,
 		SettleTimeout: 2 * time.Second,
 		MaxBody:       maxBody,
@@ -36,10 +39,14 @@ func newClient(a outbound.Adapter, ledger recordstore.Store) (*outbound.Client, 
 	})
 }
 
-// quick are a reconciler's settings for leases of 2 s.
-func quick() *outbound.ReconcilerOptions {
-	o := &outbound.ReconcilerOptions{Every: 400 * time.Millisecond, Concurrency: 8, Rate: 200}
-	for range 40 {
+// quick are a reconciler's settings for leases of 2 s. Nothing that can be decided
+// climbs the whole ladder, however slow the machine is.
+func quick() *outbound.ReconcilerOptions { return climbing(200) }
+
+// climbing are those with a ladder of so many rungs.
+func climbing(rungs int) *outbound.ReconcilerOptions {
+	o := &outbound.ReconcilerOptions{Every: 700 * time.Millisecond, Concurrency: 8, Rate: 200}
+	for range rungs {
 		o.Ladder = append(o.Ladder, 300*time.Millisecond)
 	}
 	return o

@@ -76,10 +76,10 @@ func skewedWorker(t *testing.T) string {
 }
 
 func skewed(worker string, by time.Duration) program {
-	return program{worker, []string{skewEnv + "=" + strconv.Itoa(int(by.Seconds()))}}
+	return program{path: worker, env: []string{skewEnv + "=" + strconv.Itoa(int(by.Seconds()))}}
 }
 
-// R18: on PostgreSQL the workers' clocks are an hour apart, half of it on each
+// R20: on PostgreSQL the workers' clocks are an hour apart, half of it on each
 // side of the server's, and nothing comes of it: leases end when the server says
 // so, windows and retention count from its time, the frontier is its own, and
 // under kills and faults every command has one effect.

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
-// R19: a caller who asks again and again does not put the reconciler's next check
+// R20: a caller who asks again and again does not put the reconciler's next check
 // off: else what only the ladder can end never ends.
 func TestAskingAgainPutsNoCheckOff(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestAskingAgainPutsNoCheckOff(t *testing.T) {
 	}
 }
 
-// R26: a plan whose first request meets a 429 or a 401 had no effect. The
+// R9: a plan whose first request meets a 429 or a 401 had no effect. The
 // reconciler, which alone knows of it, sends it again.
 func TestPlanIsSentAfterItWasTurnedAway(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
-	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
@@ -92,20 +92,20 @@ func (s gatedStore) TakeDue(ctx context.Context, q recordstore.DueQuery) ([]reco
 
 // gatedAdapter stops around look-ups.
 type gatedAdapter struct {
-	*httpadapter.Adapter
+	versioned
 	gate gate
 }
 
 func (a gatedAdapter) Find(ctx context.Context, l *outbound.Lookup) (outbound.Finding, error) {
 	a.gate.at(beforeFind)
-	f, err := a.Adapter.Find(ctx, l)
+	f, err := a.versioned.Find(ctx, l)
 	a.gate.at(afterFind)
 	return f, err
 }
 
 func (a gatedAdapter) FindAll(ctx context.Context, ls []*outbound.Lookup) ([]outbound.Finding, error) {
 	a.gate.at(beforeFind)
-	fs, err := a.Adapter.FindAll(ctx, ls)
+	fs, err := a.versioned.FindAll(ctx, ls)
 	a.gate.at(afterFind)
 	return fs, err
 }
@@ -123,7 +123,10 @@ func newTransport(g gate) http.RoundTripper {
 		MaxIdleConnsPerHost: 64,
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, network, addr)
-			return gatedConn{conn, g}, err
+			if err != nil {
+				return nil, err
+			}
+			return &gatedConn{Conn: conn, gate: g}, nil
 		},
 	}}
 }
@@ -141,16 +144,32 @@ func (t gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// gatedConn stops once a request is out. net/http may take several writes for one.
 type gatedConn struct {
 	net.Conn
-	gate gate
+	gate    gate
+	request []byte // As far as it was written.
 }
 
-// Write lets a request out whole: net/http hands a small one over at once.
-func (c gatedConn) Write(b []byte) (int, error) {
+func (c *gatedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	if err == nil && !bytes.HasPrefix(b, []byte("GET ")) && !bytes.HasPrefix(b, []byte("POST "+tokenPath)) {
+	if err == nil && c.whole(b) {
 		c.gate.at(afterWrite)
 	}
 	return n, err
+}
+
+// whole reports whether b ends a request that writes.
+func (c *gatedConn) whole(b []byte) bool {
+	c.request = append(c.request, b...)
+	_, body, ended := bytes.Cut(c.request, []byte("\r\n\r\n"))
+	if !ended {
+		return false
+	}
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.request)))
+	if err != nil || int64(len(body)) < r.ContentLength {
+		return false
+	}
+	c.request = nil
+	return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, tokenPath)
 }

@@ -27,6 +27,11 @@ const (
 	// the other has neither.
 	stripeUsage kind = "stripe_usage"
 	paypalPatch kind = "paypal_patch"
+
+	// Without a key: the one is looked up by its subscription's state, of the other
+	// nothing can be found, and each request of it drafts one more invoice.
+	stripeCancel  kind = "stripe_cancel"
+	paypalInvoice kind = "paypal_invoice"
 )
 
 // moneyKinds are those that a provider can always be asked about.
@@ -36,21 +41,25 @@ var moneyKinds = []kind{stripeRefund, stripePayment, paypalCapture, paypalRefund
 var operations = map[kind]string{
 	stripeRefund: "refund.create", stripePayment: "payment_intent.create", stripeUsage: "meter_event.create",
 	paypalCapture: "order.capture", paypalRefund: "capture.refund", paypalPayout: "payout.create", paypalPatch: "order.patch",
+	stripeCancel: "subscription.cancel", paypalInvoice: "invoice.create",
 }
 
 func (k kind) provider() string {
 	switch k {
-	case stripeRefund, stripePayment, stripeUsage:
+	case stripeRefund, stripePayment, stripeUsage, stripeCancel:
 		return "stripe"
 	}
 	return "paypal"
 }
 
+// keyless reports whether the provider takes no key.
+func (k kind) keyless() bool { return k == paypalPatch || k == stripeCancel || k == paypalInvoice }
+
 // job is one command, with the object that it is about.
 type job struct {
 	ID     string
 	Kind   kind
-	Target string // A charge, order or capture.
+	Target string // A charge, order, capture or subscription; "" for none.
 	Plan   bool   // Written in a transaction of the worker's, and sent by whoever finds it.
 }
 
@@ -68,6 +77,13 @@ func (j job) call() outbound.Call {
 		})
 	case stripeUsage:
 		return stripe.MeterEventCreate(cmd, url.Values{"event_name": {"calls"}, "payload[stripe_customer_id]": {"cus_1"}, "payload[value]": {"1"}})
+	case stripeCancel:
+		return stripe.SubscriptionCancel(cmd, j.Target, nil)
+	case paypalInvoice:
+		return paypal.InvoiceCreate(cmd, map[string]any{
+			"detail": map[string]any{"currency_code": "EUR"},
+			"items":  []any{map[string]any{"name": "a thing", "quantity": "1", "unit_amount": paypal.Money{Currency: "EUR", Value: "12.50"}}},
+		})
 	case paypalCapture:
 		return paypal.OrderCapture(cmd, j.Target, nil)
 	case paypalRefund:
@@ -118,6 +134,8 @@ func (p *provider) target(k kind, n int) (string, error) {
 		seed = fakepaypal.CompletedCapture{Value: "1000.00", Currency: "EUR"}
 	case paypalCapture, paypalPatch:
 		return p.fake.Seed(fakepaypal.ApprovedOrder{Value: "12.50", Currency: "EUR"})
+	case stripeCancel:
+		return p.fake.Seed(fakestripe.Subscription{})
 	default:
 		return "", nil
 	}
@@ -157,13 +175,14 @@ func (ps providers) job(k kind, n int) (job, error) {
 	return job{ID: string(k) + "-" + strconv.Itoa(n), Kind: k, Target: target}, err
 }
 
-// effects is how often a job's command happened, by the fake's own count.
+// effects is how often a job's command happened, by the fake's own count. Without
+// a key all effects on its object are its own, or all of its operation.
 func (ps providers) effects(j job, c *outbound.Client) (int, error) {
 	fake := ps[j.Kind.provider()].fake
-	if j.Kind == paypalPatch { // without a key: each order is patched by one command only
+	if j.Kind.keyless() {
 		n := 0
 		for _, e := range fake.EffectList() {
-			if e.Operation == operations[j.Kind] && e.Object == j.Target {
+			if e.Operation == operations[j.Kind] && (e.Object == j.Target || j.Target == "") {
 				n++
 			}
 		}

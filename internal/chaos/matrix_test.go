@@ -64,28 +64,20 @@ var cells = []cell{
 
 var stores = []string{"sqlite", "postgres"}
 
-// atOnce bounds how many cells are played at once: most of their time is waiting
-// for a lease to end.
-const atOnce = 4
-
-// R12, C09: a process is killed with SIGKILL exactly at each step of a command's
+// R8, R20, C09, C22: a process is killed with SIGKILL exactly at each step of a command's
 // life. With a reconciler running elsewhere each command ends with one effect by
 // the provider's own count, no record is left in the air, and the label of the
 // answer is what the provider saw.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	places := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
 	for _, c := range cells {
 		for _, store := range stores {
-			places <- struct{}{}
-			all.Go(func() {
-				defer func() { <-places }()
-				t.Run(c.name+"/"+store, func(t *testing.T) { c.play(t, store) })
+			t.Run(c.name+"/"+store, func(t *testing.T) {
+				t.Parallel()
+				c.play(t, store)
 			})
 		}
 	}
-	all.Wait()
 }
 
 func (c cell) play(t *testing.T, store string) {
@@ -193,7 +185,7 @@ func (s *scene) wantOrders(want int) {
 	}
 }
 
-// R12: a process is killed while its settlements wait inside the database. What
+// R20: a process is killed while its settlements wait inside the database. What
 // the server does with a statement whose client has gone is either: the record is
 // settled, or a reconciler finds it.
 func TestKilledDuringSettle(t *testing.T) {
@@ -201,28 +193,40 @@ func TestKilledDuringSettle(t *testing.T) {
 	for _, store := range stores {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, store, moneyKinds...)
-			s.inject(fakeprovider.Fault{Kind: fakeprovider.SlowApply})
-			worker := s.start(doCalls, intoSettle)
-			s.awaitHeld()
-			unlock := s.lock()
-			for _, p := range s.providers {
-				p.fake.Release()
+			const most = 10 // A busy machine may be late for a settlement, which waits for as long as its lease.
+			for try := 1; !killDuringSettle(t, store); try++ {
+				if try == most {
+					t.Fatalf("in %d tries no settlement waited for the lock", most)
+				}
 			}
-			if err := worker.await(func(stopped, _ int) bool { return stopped >= len(s.jobs) }); err != nil {
-				t.Fatal(err)
-			}
-			s.awaitBlocked(len(s.jobs))
-			worker.kill()
-			s.reconcile()
-			unlock()
-			s.awaitResolved()
-			s.wantEffects(1)
-			s.redeliver()
-			s.wantEffects(1)
-			s.wantNothingLeft()
 		})
 	}
+}
+
+// killDuringSettle reports whether a settlement waited when its process was killed.
+func killDuringSettle(t *testing.T, store string) bool {
+	t.Helper()
+	s := newScene(t, store, moneyKinds...)
+	s.inject(fakeprovider.Fault{Kind: fakeprovider.SlowApply})
+	worker := s.start(doCalls, intoSettle)
+	s.awaitHeld()
+	unlock := s.lock()
+	for _, p := range s.providers {
+		p.fake.Release()
+	}
+	if err := worker.await(func(stopped, _ int) bool { return stopped >= len(s.jobs) }); err != nil {
+		t.Fatal(err)
+	}
+	waited := s.blocked()
+	worker.kill()
+	s.reconcile()
+	unlock()
+	s.awaitResolved()
+	s.wantEffects(1)
+	s.redeliver()
+	s.wantEffects(1)
+	s.wantNothingLeft()
+	return waited
 }
 
 // awaitHeld waits until the fakes hold every job's request.
@@ -270,24 +274,27 @@ func (s *scene) lock() (unlock func()) {
 	return once
 }
 
-// awaitBlocked waits until the server has n statements that wait for a lock. On
-// SQLite a worker that settles waits inside itself.
-func (s *scene) awaitBlocked(n int) {
+// blocked waits until a statement waits for the lock, and reports false if none does
+// while a lease lives. On SQLite a worker that settles waits inside itself.
+func (s *scene) blocked() bool {
 	s.t.Helper()
 	if s.place.SQLite != "" {
-		return
+		return true
 	}
 	conn, err := pgx.Connect(s.t.Context(), s.place.Postgres)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer conn.Close(s.t.Context())
-	s.poll("the settlements do not wait", func() error {
+	for over := time.Now().Add(lease); time.Now().Before(over); time.Sleep(5 * time.Millisecond) {
 		var waiting int
 		err := conn.QueryRow(s.t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
-		if err == nil && waiting < n {
-			err = errors.New("not all wait yet")
+		if err != nil {
+			s.t.Fatal(err)
 		}
-		return err
-	})
+		if waiting > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
-// R19: a codec that panics over one record sends that record to review, after few
+// R21: a codec that panics over one record sends that record to review, after few
 // checks, and no other: the reconciler and its process live on.
 func TestPanickingCodecEndsInReview(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestPanickingCodecEndsInReview(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(l.close)
-				client, err := newClient(newBulk(poisoned{}, server.URL, server.Transport()), l.store)
+				client, err := middle.newClient(newBulk(poisoned{}, server.URL, server.Transport()), l.store)
 				if err != nil {
 					t.Fatal(err)
 				}

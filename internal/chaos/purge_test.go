@@ -11,7 +11,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
-// R20: a process is killed between the steps of a purge, again and again. What is
+// R17, R18: a process is killed between the steps of a purge, again and again. What is
 // gone is forgotten, never executed a second time; what is not over stays.
 func TestKilledDuringPurge(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/outbound"
 )
 
-// R19: a reconciler asks a provider no more often than its rate allows, also
+// R20: a reconciler asks a provider no more often than its rate allows, also
 // where every record needs a request of its own: here the orders of forty captures.
 func TestLookUpsKeepToTheRate(t *testing.T) {
 	t.Parallel()

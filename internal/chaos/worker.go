@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
-	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
@@ -22,6 +21,7 @@ const workerEnv = "SAMEKEY_CHAOS_WORKER"
 type order struct {
 	Ledger place
 	URLs   map[string]string // Of the fakes, by provider.
+	Build  build
 	Work   work
 	StopAt step // "" does not stop.
 	Jobs   []job
@@ -85,14 +85,14 @@ func (o order) run(ctx context.Context) error {
 	defer p.ledger.close()
 	g := gate{stop: o.StopAt, reached: func() { p.say(said{Stopped: true}) }}
 	for name, url := range o.URLs {
-		adapter := adapterOf(name, url, newTransport(g)).(*httpadapter.Adapter)
-		if p.clients[name], err = newClient(gatedAdapter{adapter, g}, gatedStore{p.ledger.store, g}); err != nil {
+		adapter := gatedAdapter{o.Build.adapterOf(name, url, newTransport(g)), g}
+		if p.clients[name], err = o.Build.newClient(adapter, gatedStore{p.ledger.store, g}); err != nil {
 			return err
 		}
 	}
 	switch o.Work {
 	case doCalls:
-		return p.each(func(j job) error { _, err := p.clients[j.Kind.provider()].Do(ctx, j.call()); return err })
+		return p.each(func(j job) error { return p.call(ctx, j) })
 	case doPlans:
 		return p.each(func(j job) error { return p.plan(ctx, j, g) })
 	case doReconcile:
@@ -113,6 +113,24 @@ func (p *process) say(s said) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.out.Encode(s) // a parent that has gone needs no answer
+}
+
+// call calls until the ledger could be asked: a busy machine may keep a claim
+// waiting for longer than it waits.
+func (p *process) call(ctx context.Context, j job) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		_, err := p.clients[j.Kind.provider()].Do(ctx, j.call())
+		if !errors.Is(err, outbound.ErrStore) {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // each works off all jobs at once and tells how each ended.

@@ -13,6 +13,7 @@ package endtoend
 //	C08 TestC08_KeyAndFingerprintIgnoreTheVolatile [outbound/httpadapter]
 //	C09 TestC09_RedeliveredToANewProcess    real processes, one killed; Do only
 //	C10 TestC10_TwoHandlersAtOneInstant     [TestManyProcesses]
+//	C11 in outbound TestPastTheWindowOnlyALookupSpeaks; providers/paypal TestWindowClosed, TestAbsentThenSent; providers/stripe TestPastTheWindow
 //	C12 TestC12_MarksAreInTheFrozenBytes
 //	C13 TestC13_ErrorsAreLabelledToo
 //	C14 TestC14_TwoMeaningsOf429
@@ -23,6 +24,11 @@ package endtoend
 //	C19 TestC19_NoContentIsApplied
 //	C20 TestC20_DuplicateInvoiceID
 //	C21 TestC21_TokenGoneInTheMiddle
+//	C22 in outbound TestReconcilerFindsDeadSenders; internal/chaos TestKilledAtEveryStep
+//	C23 in outbound TestLadderEndsInReview
+//	C24 in outbound TestLadderEndsInReview; providers/paypal TestFindFailures; providers/stripe TestFindFails
+//	C25 in outbound TestStaleRefusalThatRunsAgainIsNoFact, TestStaleEffectIsHandedInLater; recordstore TestLifeOfARecord
+//	C26 in outbound TestNoteThatGrowsWhileItIsMerged; providers/paypal TestWebhookSettlesRefund
 //	C27 TestC27_InProgressElsewhere
 //	C28 TestC28_ATimeoutIsNoFailure
 //	C29 TestC29_AFreshKeyAtEachAttempt      drop-in; [TestC17]

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore/sqlite"
 )
 
-// R18: the ledger's clock is an hour off the provider's. A look-up that narrows a
+// R22: the ledger's clock is an hour off the provider's. A look-up that narrows a
 // list by the ledger's times then misses an effect that is there, and past the
 // provider's window a proof of absence by it would pay a second time.
 func TestLedgerAndProviderAnHourApart(t *testing.T) {

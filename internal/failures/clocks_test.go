@@ -12,7 +12,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/recordstore/postgres"
 )
 
-// R18: a worker's clock and the ledger's are an hour apart, and the ledger's alone
+// R20: a worker's clock and the ledger's are an hour apart, and the ledger's alone
 // decides whether a lease lives, a window is open and NotAfter has passed. Here the
 // ledger's clock is moved, which is the same difference seen from the other side.
 // What this does not cover is a process whose own wall clock is wrong: package

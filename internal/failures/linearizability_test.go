@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-6b5e302b/samekey/internal/pgtest"
 	"github.com/seed-6b5e302b/samekey/recordstore"
@@ -213,7 +214,9 @@ func TestLinearizable(t *testing.T) {
 		skew  time.Duration
 		open  func(t *testing.T) opener
 	}{
-		{"sqlite", 12, 0, openSQLite},
+		{"sqlite", 12, 0, openSQLite(false)},
+		{"sqlite direct", 6, 0, openSQLite(true)},
+		{"postgres in batches", 20, 0, openPostgresShared},
 		{"postgres", 20, 0, openPostgres},
 		{"postgres with clocks that differ", 20, lease / 2, openPostgres},
 	} {
@@ -231,12 +234,11 @@ func TestLinearizable(t *testing.T) {
 
 // openSQLite opens one file twice. The two handles share a clock: a ledger in a
 // file lives on one machine.
-func openSQLite(t *testing.T) opener {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	var handles []recordstore.Store
-	return func(i int, c *workerClock) recordstore.Store {
-		if len(handles) < 2 {
-			s, err := sqlite.Open(path, &sqlite.Options{Now: c.now, BusyTimeout: time.Minute})
+func openSQLite(direct bool) func(t *testing.T) opener {
+	return func(t *testing.T) opener {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		return twoHandles(func(_ int, now func() time.Time) recordstore.Store {
+			s, err := sqlite.Open(path, &sqlite.Options{Now: now, BusyTimeout: time.Minute, Direct: direct})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +247,18 @@ func openSQLite(t *testing.T) opener {
 					t.Error(err)
 				}
 			})
-			handles = append(handles, s)
+			return s
+		})
+	}
+}
+
+// twoHandles opens two handles, which the workers share, so that their steps
+// gather. The clocks are those of the first workers: they do not differ.
+func twoHandles(open func(i int, now func() time.Time) recordstore.Store) opener {
+	var handles []recordstore.Store
+	return func(i int, c *workerClock) recordstore.Store {
+		if len(handles) < 2 {
+			handles = append(handles, open(i, c.now))
 		}
 		return handles[i%2]
 	}
@@ -254,17 +267,28 @@ func openSQLite(t *testing.T) opener {
 // openPostgres opens two pools, and a handle with a clock of its own for each
 // worker.
 func openPostgres(t *testing.T) opener {
+	pools := openPools(t)
+	return func(i int, c *workerClock) recordstore.Store {
+		return postgres.New(pools[i%2], &postgres.Options{Now: c.now})
+	}
+}
+
+// openPostgresShared opens two pools with a handle on each.
+func openPostgresShared(t *testing.T) opener {
+	pools := openPools(t)
+	return twoHandles(func(i int, now func() time.Time) recordstore.Store {
+		return postgres.New(pools[i], &postgres.Options{Now: now, Workers: 1})
+	})
+}
+
+// openPools opens two pools on a new ledger.
+func openPools(t *testing.T) [2]*pgxpool.Pool {
 	dsn := pgtest.DSN(t)
-	first, second := pgtest.Open(t, dsn), pgtest.Open(t, dsn)
-	if err := postgres.Migrate(t.Context(), first, nil); err != nil {
+	pools := [2]*pgxpool.Pool{pgtest.Open(t, dsn), pgtest.Open(t, dsn)}
+	if err := postgres.Migrate(t.Context(), pools[0], nil); err != nil {
 		t.Fatal(err)
 	}
-	return func(i int, c *workerClock) recordstore.Store {
-		if i%2 == 0 {
-			return postgres.New(first, &postgres.Options{Now: c.now})
-		}
-		return postgres.New(second, &postgres.Options{Now: c.now})
-	}
+	return pools
 }
 
 // openMemory returns one store to all, made wrong by wrong.

@@ -116,6 +116,14 @@ func (v *view) do(by string, f func() error) error {
 	return err
 }
 
+func (v *view) Erase(ctx context.Context, id recordstore.ID, e recordstore.Entry) (rec recordstore.Record, err error) {
+	err = v.do(anybody, func() (err error) {
+		rec, err = v.Store.Erase(ctx, id, e)
+		return err
+	})
+	return rec, err
+}
+
 func (v *view) Attach(ctx context.Context, p recordstore.Pins) error { return v.Store.Attach(ctx, p) }
 
 func (v *view) Claim(ctx context.Context, c recordstore.Claim) (claimed recordstore.Claimed, err error) {

@@ -13,9 +13,10 @@ import (
 
 // provider is one fake and the network before it.
 type provider struct {
-	name   string
-	fake   *fakeprovider.Fake
-	server *fakeprovider.Server
+	name    string
+	account string
+	fake    *fakeprovider.Fake
+	server  *fakeprovider.Server
 }
 
 // network is a process's way to a provider. What goes wrong is the seed's choice

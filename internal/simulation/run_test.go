@@ -13,6 +13,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 	"github.com/seed-6b5e302b/samekey/recordstore/memory"
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 const (
@@ -20,6 +21,9 @@ const (
 	steps   = 60
 	lease   = 30 * time.Second
 	horizon = 15 * time.Minute
+
+	replayFor   = 46 * 24 * time.Hour // Longer than any provider remembers a key.
+	evidenceFor = 60 * 24 * time.Hour
 )
 
 // run is one schedule and everything that it plays with.
@@ -32,6 +36,7 @@ type run struct {
 
 	ledger    *ledger
 	resendFor time.Duration // Of reconcilers.
+	keysOnly  bool          // An outage makes somebody decide to send without the ledger at times.
 	providers map[string]*provider
 	commands  []*command
 	workers   []*worker
@@ -45,6 +50,7 @@ type run struct {
 	log      []string
 	lastSent time.Time                    // When the last request may have been performed at the latest.
 	noneAt   map[recordstore.ID]time.Time // When a record was last proved not executed.
+	gone     map[recordstore.ID]bool      // Records that retention deleted.
 	told     []answer                     // What calls returned since the last check.
 }
 
@@ -80,13 +86,14 @@ func newRun(t *testing.T, seed uint64, bad variant) *run {
 	s := &run{
 		seed: seed, bad: bad, t: t,
 		luck: rand.New(rand.NewPCG(seed, 1)), faults: rand.New(rand.NewPCG(seed, 2)),
-		noneAt: map[recordstore.ID]time.Time{},
+		noneAt: map[recordstore.ID]time.Time{}, gone: map[recordstore.ID]bool{},
 		ledger: &ledger{store: memory.New(nil)},
 	}
 	s.providers = newProviders(seed)
 	if s.luck.IntN(2) == 0 {
 		s.resendFor = 1 // the reconciler asks first, always
 	}
+	s.keysOnly = s.luck.IntN(6) == 0
 	s.observer = s.newWorker(t, nil)
 	s.commands = s.newCommands(t)
 	for _, c := range s.commands {
@@ -185,6 +192,7 @@ func (s *run) quiet() bool {
 type worker struct {
 	view       *view
 	clients    map[string]*outbound.Client
+	adapters   map[string]build
 	reconciler *outbound.Reconciler
 	cancel     context.CancelFunc
 	ctx        context.Context
@@ -195,20 +203,21 @@ type worker struct {
 
 func (s *run) newWorker(t *testing.T, luck *rand.Rand) *worker {
 	t.Helper()
-	w := &worker{clients: map[string]*outbound.Client{}}
+	w := &worker{clients: map[string]*outbound.Client{}, adapters: map[string]build{}}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.view = &view{Store: s.ledger.store, ledger: s.ledger, sim: s, bad: s.bad, luck: luck}
 	var all []*outbound.Client
 	for _, name := range []string{"stripe", "paypal"} {
 		p := s.providers[name]
-		a := newAdapter(name, p.server.URL, &network{RoundTripper: p.server.Transport(), at: p, view: w.view, sim: s})
-		c, err := outbound.New(s.bad.adapter(a), w.view, s.bad.options(&outbound.Options{
-			Lease: lease, Horizon: horizon, WindowMargin: horizon + 2*lease,
-			Retry: outbound.Retry{Attempts: 2, MinWait: 1, MaxWait: 1, MaxRetryAfter: 1, AttemptTimeout: 5 * time.Second, CallTimeout: 12 * time.Second},
-		}))
+		a, err := s.bad.adapter(newAdapter(name, p.server.URL, &network{RoundTripper: p.server.Transport(), at: p, view: w.view, sim: s}))
 		if err != nil {
 			t.Fatal(err)
 		}
+		c, err := outbound.New(a, w.view, s.bad.options(options()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.adapters[name] = a
 		w.clients[name] = c
 		all = append(all, c)
 	}
@@ -217,6 +226,19 @@ func (s *run) newWorker(t *testing.T, luck *rand.Rand) *worker {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// withoutLedger marks the context of a call that is sent with its key only.
+type withoutLedger struct{}
+
+func options() *outbound.Options {
+	keep := outbound.Retention{Replay: replayFor, Evidence: evidenceFor}
+	return &outbound.Options{
+		Lease: lease, Horizon: horizon, WindowMargin: horizon + 2*lease,
+		Retry:     outbound.Retry{Attempts: 2, MinWait: 1, MaxWait: 1, MaxRetryAfter: 1, AttemptTimeout: 5 * time.Second, CallTimeout: 12 * time.Second},
+		Retention: map[rs.Class]outbound.Retention{rs.Money: keep, rs.Object: keep},
+		KeysOnly:  func(ctx context.Context) bool { return ctx.Value(withoutLedger{}) != nil },
+	}
 }
 
 // begin does work in the worker's name, unless it has some.
@@ -256,7 +278,7 @@ func (s *run) drain() {
 		if s.check(); s.failed() {
 			return
 		}
-		if !slices.ContainsFunc(s.ledger.all(), unsettled) {
+		if !slices.ContainsFunc(s.commands, s.inTheAir) {
 			break
 		}
 		time.Sleep(time.Hour)
@@ -268,6 +290,13 @@ func (s *run) drain() {
 		s.rest()
 	}
 	s.checkEnd()
+}
+
+// inTheAir reports whether reconcilers still have to end a command. A plan without
+// its bytes is its owner's to send.
+func (s *run) inTheAir(c *command) bool {
+	rec, _, _ := s.ledger.store.Get(context.Background(), c.id) // what is not there stays zero
+	return unsettled(rec) && !(rec.State == recordstore.Planned && len(rec.Request) == 0)
 }
 
 func unsettled(rec recordstore.Record) bool {

@@ -21,6 +21,8 @@ func (s *run) step() {
 	switch n := s.luck.IntN(100); {
 	case n < 2:
 		s.plan()
+	case n < 4:
+		s.shadow()
 	case n < 30:
 		s.startCall()
 	case n < 45:
@@ -31,10 +33,14 @@ func (s *run) step() {
 		s.crash()
 	case n < 82:
 		s.letTimePass()
-	case n < 94:
+	case n < 91:
 		s.webhook()
-	case n < 97:
+	case n < 93:
 		s.person()
+	case n < 94:
+		s.erase()
+	case n < 95:
+		s.purge()
 	default:
 		s.pay()
 	}
@@ -81,10 +87,15 @@ func (s *run) startCall() {
 	if w == nil {
 		return
 	}
-	s.note("worker %d calls %s", i, c.call.Operation)
+	ctx := w.ctx
+	if s.keysOnly && c.row.HasKey() && !c.shadowed && s.luck.IntN(4) == 0 {
+		ctx = context.WithValue(ctx, withoutLedger{}, true)
+		c.unkept = true
+	}
+	s.note("worker %d calls %s, without the ledger %v", i, c.call.Operation, ctx != w.ctx)
 	w.begin(func() {
 		begun := time.Now()
-		reply, err := w.clients[c.provider].Do(w.ctx, c.call)
+		reply, err := w.clients[c.provider].Do(ctx, c.call)
 		if w.view.gone() {
 			return
 		}
@@ -128,7 +139,7 @@ func (s *run) crash() {
 // provider's window.
 func (s *run) letTimePass() {
 	spans := []time.Duration{
-		time.Second, 4 * time.Second, 11 * time.Second, 31 * time.Second, 31 * time.Second, 2 * time.Minute, 6 * time.Minute, 6 * time.Minute,
+		time.Second, 4 * time.Second, 11 * time.Second, 31 * time.Second, 31 * time.Second, 2 * time.Minute, 2 * time.Minute, 6 * time.Minute, 6 * time.Minute, 6 * time.Minute,
 		16 * time.Minute, 16 * time.Minute, time.Hour, 5*time.Hour + 30*time.Minute, 7 * time.Hour, 23*time.Hour + 30*time.Minute, 25 * time.Hour, 46 * 24 * time.Hour,
 	}
 	d := spans[s.luck.IntN(len(spans))] + rand64(s.luck, time.Second)
@@ -218,7 +229,7 @@ func (s *run) person() {
 		return
 	}
 	r := outbound.Resolution{Command: c.call.Command, Operation: c.call.Operation, Version: rec.Version, Reason: "seen at the provider", Operator: "ada"}
-	if r.Effect = outbound.EffectApplied; s.effects(c) == 0 {
+	if r.Effect = outbound.EffectApplied; len(s.effects(c)) == 0 {
 		r.Effect, r.SendAgain = outbound.EffectNone, s.luck.IntN(2) == 0
 	}
 	err := client.Resolve(context.Background(), r)

@@ -2,12 +2,13 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 	"github.com/seed-6b5e302b/samekey/recordstore"
-	"github.com/seed-6b5e302b/samekey/replaysemantics"
+	rs "github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 // variant is a known-bad build of the core, made by changing what the core sees
@@ -24,6 +25,9 @@ const (
 	noHorizon      variant = "absent without horizon"
 	slidingWindow  variant = "window counted from the takeover"
 	eventOverLease variant = "webhook settling over a live lease"
+	noFrontier     variant = "purge without frontier"
+	foreignResend  variant = "resend of what an SDK sent under its own key"
+	keylessResend  variant = "resend without a key"
 )
 
 func (b variant) options(o *outbound.Options) *outbound.Options {
@@ -33,41 +37,55 @@ func (b variant) options(o *outbound.Options) *outbound.Options {
 	return o
 }
 
-// adapter changes rows of the table.
-func (b variant) adapter(a *httpadapter.Adapter) outbound.Adapter {
-	if b == finalRefusal || b == noHorizon {
-		return otherRows{a, b}
-	}
-	return a
-}
-
-type otherRows struct {
+// build is an adapter of the build that a run plays, with the rows that it needs.
+type build struct {
 	*httpadapter.Adapter
-	bad variant
+	rows []rs.Operation
 }
 
-func (a otherRows) Profile() (outbound.Profile, error) {
-	p, err := a.Adapter.Profile()
-	for i := range p.Operations {
-		if op := &p.Operations[i]; a.bad == noHorizon {
+// adapter changes rows of the table.
+func (b variant) adapter(a *httpadapter.Adapter) (build, error) {
+	p, err := a.Profile()
+	rows := slices.DeleteFunc(p.Operations, func(op rs.Operation) bool { return !slices.Contains(played(), op.Name) })
+	for i := range rows {
+		switch op := &rows[i]; {
+		case b == noHorizon:
 			op.Horizon = 1
-		} else if op.HasKey() {
-			op.Failures = replaysemantics.Stored
+		case b == finalRefusal && op.HasKey():
+			op.Failures = rs.Stored
 		}
 	}
+	return build{a, rows}, err
+}
+
+// played are the operations of the commands.
+func played() []string {
+	return []string{"refund.create", "payment_intent.create", "capture.refund", "order.capture", "invoice.create"}
+}
+
+// Profile implements outbound.Adapter.
+func (a build) Profile() (outbound.Profile, error) {
+	p, err := a.Adapter.Profile()
+	p.Operations = slices.Clone(a.rows)
 	return p, err
 }
 
 // claimed changes what a claim got.
 func (b variant) claimed(v *view, c recordstore.Claim, claimed *recordstore.Claimed) {
 	rec := &claimed.Record
-	held := claimed.Decision == recordstore.Send || claimed.Decision == recordstore.Lookup
-	if !held {
+	if b == noFrontier && claimed.Decision == recordstore.Forgotten {
+		*rec, claimed.Decision = recordstore.Take(c, nil, 0, claimed.Now)
+		v.Store.Seed(*rec)
+	}
+	if claimed.Decision != recordstore.Send && claimed.Decision != recordstore.Lookup {
 		return
 	}
+	asks := claimed.Decision == recordstore.Lookup && rec.Noted == "" && !rec.LookOnly
 	switch {
-	case b == blindResend && claimed.Decision == recordstore.Lookup && rec.Noted == "" && !rec.LookOnly:
+	case asks && b == blindResend && c.Window > 0 && rec.Derivation != recordstore.Foreign:
 		claimed.Decision, rec.WindowEndsAt = recordstore.Send, time.Time{}
+	case asks && (b == keylessResend && c.Window == 0 || b == foreignResend && rec.Derivation == recordstore.Foreign):
+		claimed.Decision = recordstore.Send
 	case b == slidingWindow && rec.Doubt:
 		rec.WindowEndsAt = claimed.Now.Add(c.Window)
 		v.Store.Seed(*rec)

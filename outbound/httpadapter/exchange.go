@@ -203,24 +203,15 @@ func newRequest(ctx context.Context, method string, to *url.URL, header []outbou
 // credentials, an account and the key.
 const credentialHeaders = 3
 
-// payload is a request's body that was not read yet, or in part.
-type payload struct{ bytes.Reader }
-
-// Close does nothing: there is nothing to release.
-func (*payload) Close() error { return nil }
-
+// setBody makes the body one that net/http knows to be in memory: it then goes out
+// with the headers in one write.
 func setBody(r *http.Request, body []byte) {
 	r.GetBody, r.ContentLength = nil, int64(len(body))
 	if len(body) == 0 {
 		r.Body = http.NoBody
 		return
 	}
-	p, unread := r.Body.(*payload)
-	if !unread {
-		p = &payload{}
-		r.Body = p
-	}
-	p.Reset(body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
 // authorize sets credentials, and holds the author's code to the header: where
