@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,7 @@ func TestRestoredOnPostgres(t *testing.T) {
 	pool := pgtest.Open(t, dsn)
 	t.Setenv(envDSN, dsn)
 	fails(t, exitFailed, "samekey migrate", "ledger", "restored", "--since", since)
+	fails(t, exitFailed, "samekey migrate", "ledger", "show", "refund-1")
 	succeeds(t, "migrate")
 	marksAndLifts(t, postgres.New(pool, nil))
 
@@ -110,7 +112,7 @@ func TestRestoredOnPostgres(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), "UPDATE samekey.meta SET value = '99' WHERE name LIKE 'schema%'"); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"ledger", "restored", "--since", since}, {"migrate"}} {
+	for _, args := range [][]string{{"ledger", "restored", "--since", since}, {"migrate"}, {"ledger", "open"}, {"doctor"}, {"purge"}} {
 		fails(t, exitFailed, "newer build", append(args, "--dsn-file", file)...)
 	}
 }
@@ -159,7 +161,7 @@ func TestWrongDSN(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(envDSN, tt.dsn)
-			for _, args := range [][]string{{"ledger", "restored", "--clear"}, {"migrate"}} {
+			for _, args := range [][]string{{"ledger", "restored", "--clear"}, {"migrate"}, {"ledger", "open"}, {"purge"}, {"doctor"}} {
 				if said := fails(t, exitFailed, tt.want, args...); strings.Contains(said, "hunter2") {
 					t.Errorf("%v shows the password: %q", args, said)
 				}
@@ -194,7 +196,12 @@ func TestLedgerUsage(t *testing.T) {
 		{envDSN, []string{"migrate"}},
 		{"--sqlite is empty", []string{"ledger", "restored", "--sqlite", "", "--clear"}},
 		{"--dsn-file is empty", []string{"migrate", "--dsn-file", ""}},
-		{"two ledgers", restored("--clear", "--dsn-file", "y")},
+		{"different ledgers", restored("--clear", "--dsn-file", "y")},
+		{"different ledgers", restored("--clear", "--dsn", "host=127.0.0.1")},
+		{"different ledgers", []string{"purge", "--dsn", "host=127.0.0.1", "--dsn-file", "y"}},
+		{"--dsn is empty", []string{"doctor", "--dsn", ""}},
+		{"holds a password", []string{"ledger", "open", "--dsn", "postgres://shop:hunter2@db.example/shop"}},
+		{"holds a password", []string{"migrate", "--dsn", "host=db.example password=hunter2"}},
 		{"--schema is for PostgreSQL", restored("--clear", "--schema", "y")},
 		{"either --since TIME or --clear", restored()},
 		{"either --since TIME or --clear", restored("--since", since, "--clear")},
@@ -205,14 +212,34 @@ func TestLedgerUsage(t *testing.T) {
 		{"before 1970", restored("--since", "0001-01-01T00:00:00Z")},
 		{"unknown command", []string{"ledger", "unheard"}},
 		{"unknown flag", []string{"migrate", "--sqlite", "x.db"}},
-		{"unknown flag", []string{"migrate", "--dsn", "postgres://"}},
+		{"name one command", []string{"ledger", "show"}},
+		{"name one command", []string{"ledger", "show", "a", "--external-ref", "re_1"}},
+		{"no command ID", []string{"ledger", "show", "a/b/c"}},
+		{"no state", []string{"ledger", "open", "--state", "stuck"}},
+		{"--limit 0", []string{"ledger", "review", "--limit", "0"}},
+		{"in the future", []string{"ledger", "open", "--older-than", "-1h"}},
+		{"--verdict", []string{"ledger", "resolve", "a", "--version", "1", "--reason", "x", "--name", "y"}},
+		{"--version is required", []string{"ledger", "resolve", "a", "--verdict", "none", "--reason", "x", "--name", "y"}},
+		{"--reason is required", []string{"ledger", "abandon", "a", "--name", "y"}},
+		{"--name is required", []string{"ledger", "erase", "a", "--reason", "x"}},
+		{"how long ago", []string{"ledger", "stats", "--since", "yesterday"}},
+		{"--batch 0", []string{"purge", "--batch", "0"}},
+		{"--retry-horizon", []string{"doctor", "--retry-horizon", "0"}},
 	} {
-		fails(t, exitUsage, tt.want, tt.args...)
+		args := tt.args
+		if args[0] == "ledger" && args[1] != "restored" && !slices.Contains(args, "--dsn") {
+			args = append(slices.Clone(args), "--sqlite", "x.db")
+		}
+		if said := fails(t, exitUsage, tt.want, args...); strings.Contains(said, "hunter2") {
+			t.Errorf("%v shows the password: %q", args, said)
+		}
 	}
 	if _, err := os.Stat("x.db"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a wrong command line left x.db: %v", err)
 	}
-	for _, args := range [][]string{{"ledger", "restored", "--help"}, {"migrate", "--help"}} {
+	for _, name := range []string{"ledger", "ledger restored", "ledger show", "ledger open", "ledger review", "ledger resolve", "ledger abandon",
+		"ledger erase", "ledger export", "ledger stats", "migrate", "purge", "reconcile", "doctor"} {
+		args := append(strings.Fields(name), "--help")
 		if out := succeeds(t, args...); !strings.Contains(out, "Examples:") || !strings.Contains(out, envDSN) {
 			t.Errorf("%v says %q", args, out)
 		}

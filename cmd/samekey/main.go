@@ -17,9 +17,18 @@ import (
 
 // Exit codes: scripts may rely on them.
 const (
-	exitFailed = 1 // the command ran and did not succeed
-	exitUsage  = 2 // the command line is wrong
+	exitFailed  = 1 // the command ran and did not succeed
+	exitUsage   = 2 // the command line is wrong
+	exitNothing = 3 // nothing of what was asked for is there
+	exitPerson  = 4 // the command did its work, and something waits for a person
+	exitMoved   = 5 // the record is not as it was seen: nothing was changed
 )
+
+// exitCodes is what every help text of a command with such codes ends with.
+const exitCodes = `
+
+Exit codes: 0 done; 1 failed; 2 wrong usage; 3 nothing found; 4 something waits for a
+person; 5 the record moved since it was seen, nothing was changed.`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -34,10 +43,25 @@ func main() {
 }
 
 func exitCode(err error) int {
+	if e, ok := errors.AsType[*ending](err); ok {
+		return e.code
+	}
 	if _, failed := errors.AsType[*failure](err); failed {
 		return exitFailed
 	}
 	return exitUsage
+}
+
+// ending is an end of a command that ran with an exit code of its own.
+type ending struct {
+	code int
+	error
+}
+
+func (e *ending) Unwrap() error { return e.error }
+
+func endf(code int, format string, args ...any) error {
+	return &ending{code, fmt.Errorf(format, args...)}
 }
 
 // failure is an error of a command that ran; all others are wrong usage.
@@ -67,6 +91,7 @@ func root() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(demoCommand(), demoWorkerCommand(), fakeCommand(), migrateCommand(), ledgerCommand())
+	cmd.AddCommand(demoCommand(), demoWorkerCommand(), fakeCommand(), migrateCommand(), ledgerCommand(),
+		reconcileCommand(), purgeCommand(), doctorCommand(), consoleCommand())
 	return cmd
 }

@@ -13,7 +13,7 @@ import (
 
 func migrateCommand() *cobra.Command {
 	var flags ledgerFlags
-	var printed bool
+	var printed, partitions bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Make or update the schema of a ledger in PostgreSQL, or print it as SQL",
@@ -22,7 +22,12 @@ and beside other migrations; builds of the last two minor versions keep working.
 DSN stands in ` + envDSN + ` or in a file that --dsn-file names; its user must own the
 schema or be allowed to create it. With --sql the same is printed, for goose, Flyway,
 Atlas or a database administrator, and no server is needed. A ledger in a SQLite file
-migrates when it is opened.`,
+migrates when it is opened.
+
+With --partitions a new ledger has a partition for each month, so that old months go
+in a moment. Commands from more than 400 days ago are then forgotten from the
+beginning. Migrate also makes the months that are missing up to the next one: run it
+every month where no service that purges owns the tables.`,
 		Example: "  samekey migrate --dsn-file /run/secrets/ledger-owner\n" +
 			"  samekey migrate --sql --schema payments > migrations/0042_samekey.sql",
 		Args: cobra.NoArgs,
@@ -36,26 +41,29 @@ migrates when it is opened.`,
 			return nil
 		},
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			opts := flags.postgres()
+			opts.Partitions = partitions
 			if printed {
-				return postgres.WriteSchema(cmd.OutOrStdout(), flags.postgres())
+				return postgres.WriteSchema(cmd.OutOrStdout(), opts)
 			}
-			return migrate(cmd.Context(), cmd.OutOrStdout(), &flags)
+			return migrate(cmd.Context(), cmd.OutOrStdout(), &flags, opts)
 		}),
 	}
 	flags.addPostgres(cmd)
 	cmd.Flags().BoolVar(&printed, "sql", false, "print the SQL and apply nothing")
+	cmd.Flags().BoolVar(&partitions, "partitions", false, "make a new ledger with a partition for each month")
 	return cmd
 }
 
 // migrate takes as long as it takes, since an index on a large table does: ctx ends
 // when the user interrupts.
-func migrate(ctx context.Context, out io.Writer, flags *ledgerFlags) error {
+func migrate(ctx context.Context, out io.Writer, flags *ledgerFlags, opts *postgres.Options) error {
 	pool, err := flags.pool(ctx)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	if err := postgres.Migrate(ctx, pool, flags.postgres()); err != nil {
+	if err := postgres.Migrate(ctx, pool, opts); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "the ledger's schema %q is up to date\n", flags.schema)
