@@ -13,15 +13,16 @@ import (
 // kills its reconciler ends in review and not in a loop. Should the reconciler
 // die, the record is due again when the lease ends.
 //
-// Taking is no permission to send: SentUntil stays, and Renewed moves it. A
-// planned record is not claimed by it but only kept from others for a lease: it
-// was never sent, and an ordinary Claim takes it.
+// Taking is no permission to send: SentUntil stays, and Renewed moves it; only a
+// restore that may have lost what was sent later does too. A planned record, and one
+// of a plan that was not executed, is not claimed by it but only kept from others
+// for a lease: an ordinary Claim takes it.
 func TakenDue(rec Record, q DueQuery, now time.Time) (Record, bool) {
 	if rec.DueAt.IsZero() || now.Before(rec.DueAt) || !q.understands(rec) {
 		return rec, false
 	}
 	switch {
-	case rec.State == Planned:
+	case rec.State == Planned, rec.State == NotExecuted:
 		rec.Checks++
 		rec.Version++
 		rec.DueAt = now.Add(q.Lease)
@@ -30,7 +31,8 @@ func TakenDue(rec Record, q DueQuery, now time.Time) (Record, bool) {
 	default:
 		return rec, false
 	}
-	rec.TakenFrom, rec.State, rec.Doubt = rec.State, Sending, true
+	rec = broughtBack(doubted(rec), &rec, q.LostBefore)
+	rec.TakenFrom, rec.State = rec.State, Sending
 	rec.Holder = q.Holder
 	rec.Fence++
 	rec.Version++

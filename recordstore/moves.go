@@ -15,7 +15,8 @@ import (
 // Stores that decide in SQL are held to this function by recordstoretest.
 func Take(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d Decision) {
 	if rec == nil {
-		return takeNew(c, frontier, now)
+		d = takeNew(&c, frontier, now, &next)
+		return next, d
 	}
 	next = *rec
 	if d := c.refuses(rec, now); d != "" {
@@ -29,16 +30,21 @@ func Take(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d D
 	case Planned, NotExecuted:
 		next.Doubt = false
 		next.WindowEndsAt = after(now, c.Window)
+		next.ReplayUntil = later(rec.ReplayUntil, now.Add(c.Replay))
+		next.EvidenceUntil = later(rec.EvidenceUntil, now.Add(c.Evidence))
 	default: // Sending with a dead lease, Uncertain
-		next.Doubt = true
+		next = doubted(next)
 	}
+	next = broughtBack(next, rec, c.LostBefore)
 	next.State = Sending
 	next.Holder = c.Holder
 	next.Fence++
 	next.Version++
 	next.ClaimedAt = now
 	next.LeaseEndsAt = now.Add(c.Lease)
-	next.DueAt = time.Time{}
+	if rec.State != Uncertain { // its next check stays where it is, however often it is asked for
+		next.DueAt = time.Time{}
+	}
 	next.NotAfter = earlier(rec.NotAfter, c.NotAfter)
 	if len(next.Request) == 0 && len(c.Request) > 0 {
 		next.Request, next.SealVersion = c.Request, c.SealVersion
@@ -48,6 +54,39 @@ func Take(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d D
 		next.SentUntil = next.LeaseEndsAt
 	}
 	return next, d
+}
+
+// doubted returns rec with doubt. A ladder of checks begins where the doubt does.
+func doubted(rec Record) Record {
+	if !rec.Doubt {
+		rec.Doubt, rec.Checks = true, 0
+	}
+	return rec
+}
+
+// MayBeBehind reports whether rec was last written before a restore that may have
+// lost what was written before lostBefore: then more may have happened to it than
+// it says. What counts is the latest of the times that a claim (ClaimedAt), a
+// settlement, a report or a verdict (AnsweredAt) and the first write (CreatedAt)
+// leave: nothing is sent, and nothing learned, without one of them.
+func MayBeBehind(rec Record, lostBefore time.Time) bool {
+	return later(later(rec.CreatedAt, rec.ClaimedAt), rec.AnsweredAt).Before(lostBefore)
+}
+
+// broughtBack returns next, which is taken from rec, with what a restore makes of
+// it: a request may have been written until then, that rec does not know of. A
+// record that says that nothing was, or that nothing was accepted, is not believed:
+// only a look-up may speak, since the window of what was sent is not known.
+func broughtBack(next Record, rec *Record, lostBefore time.Time) Record {
+	if !MayBeBehind(*rec, lostBefore) {
+		return next
+	}
+	next.SentUntil = later(rec.SentUntil, lostBefore)
+	if rec.State == Planned || rec.State == NotExecuted {
+		next = doubted(next)
+		next.LookOnly, next.WindowEndsAt = true, time.Time{}
+	}
+	return next
 }
 
 // refuses returns the decision of a claim that may not take rec, or "".
@@ -73,7 +112,7 @@ func (c Claim) refuses(rec *Record, now time.Time) Decision {
 			return InFlight
 		}
 	case Planned, NotExecuted:
-		if past(earlier(rec.NotAfter, c.NotAfter), now) {
+		if past(earlier(rec.NotAfter, c.NotAfter), now) && !MayBeBehind(*rec, c.LostBefore) {
 			return Expired
 		}
 	}
@@ -84,10 +123,10 @@ func (c Claim) refuses(rec *Record, now time.Time) Decision {
 // only a look-up may speak. A key that another maker chose is never sent again by
 // us, not even after a proof that nothing was accepted: its maker may still try.
 func Held(rec Record, now time.Time) Decision {
-	if rec.Noted != "" {
+	if rec.Noted != "" || rec.LookOnly {
 		return Lookup
 	}
-	if rec.TakenFrom == "" && !rec.LookOnly {
+	if rec.TakenFrom == "" {
 		return Send
 	}
 	if rec.Derivation == Foreign {
@@ -97,14 +136,17 @@ func Held(rec Record, now time.Time) Decision {
 	case Planned, NotExecuted:
 		return Send
 	}
-	if rec.LookOnly || !now.Before(rec.WindowEndsAt) || past(rec.NotAfter, now) {
+	if !now.Before(rec.WindowEndsAt) || past(rec.NotAfter, now) {
 		return Lookup
 	}
 	return Send
 }
 
-func takeNew(c Claim, frontier int32, now time.Time) (Record, Decision) {
-	rec, d := c.create(frontier, now)
+// takeNew writes what Take makes of a new command into the zero rec. It hands
+// pointers on, as create does, because thousands of callers may wait on the stacks
+// that this is called on.
+func takeNew(c *Claim, frontier int32, now time.Time, rec *Record) Decision {
+	d := c.create(frontier, now, rec)
 	if d == Send {
 		rec.State, rec.Holder, rec.Fence = Sending, c.Holder, 1
 		rec.ClaimedAt, rec.LeaseEndsAt, rec.SentUntil = now, now.Add(c.Lease), now.Add(c.Lease)
@@ -113,9 +155,9 @@ func takeNew(c Claim, frontier int32, now time.Time) (Record, Decision) {
 			rec.Doubt, rec.LookOnly = true, true
 			rec.SentUntil, rec.WindowEndsAt = c.LostBefore, time.Time{}
 		}
-		d = Held(rec, now)
+		d = Held(*rec, now)
 	}
-	return rec, d
+	return d
 }
 
 // Plan is the decision table of Planner.Plan. A new command becomes a Planned
@@ -126,25 +168,25 @@ func Plan(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d D
 		_, d = Take(c, rec, frontier, now)
 		return *rec, d
 	}
-	next, d = c.create(frontier, now)
+	d = c.create(frontier, now, &next)
 	if d == Send {
-		next.State, next.DueAt = Planned, now
+		next.State, next.DueAt, next.FromPlan = Planned, now, true
 	}
 	return next, d
 }
 
-// create returns what a new record holds however it begins, or, with the zero
-// record, why there is none.
-func (c Claim) create(frontier int32, now time.Time) (Record, Decision) {
+// create writes what a new record holds however it begins into the zero rec, or
+// returns why there is none.
+func (c *Claim) create(frontier int32, now time.Time, rec *Record) Decision {
 	switch {
 	case c.ID.Day > dayOf(now)+1:
-		return Record{}, Future
+		return Future
 	case c.ID.Day != 0 && c.ID.Day <= frontier:
-		return Record{}, Forgotten
+		return Forgotten
 	case past(c.NotAfter, now):
-		return Record{}, Expired
+		return Expired
 	}
-	rec := Record{
+	*rec = Record{
 		ID: c.ID, Scope: c.Scope, Provider: c.Provider, Account: c.Account,
 		Operation: c.Operation, CommandID: c.CommandID, Class: c.Class,
 		Derivation: c.Derivation, Fingerprint: c.Fingerprints[0],
@@ -154,7 +196,7 @@ func (c Claim) create(frontier int32, now time.Time) (Record, Decision) {
 	if len(c.Request) > 0 {
 		rec.Request, rec.SealVersion = c.Request, c.SealVersion
 	}
-	return rec, Send
+	return Send
 }
 
 // Settled returns rec as s leaves it, and ErrNotHeld where s may not move it. A
@@ -165,6 +207,9 @@ func Settled(rec Record, s Settlement, now time.Time) (Record, error) {
 	mine := rec.Holder == s.Holder && rec.Fence == s.Fence
 	switch {
 	case mine && rec.State == Sending && rec.Noted == s.Noted:
+		if s.Uncounted {
+			rec.Checks = max(0, rec.Checks-1)
+		}
 		return s.Result.apply(rec, s.State, now), nil
 	case mine && rec.State == s.State: // done before, its commit was not known
 		return rec, nil
@@ -175,20 +220,27 @@ func Settled(rec Record, s Settlement, now time.Time) (Record, error) {
 // Renewed returns rec with its lease prolonged, and ErrNotHeld where holder and
 // fence do not hold a live lease. A lease is never shortened. The record becomes
 // due when the new lease ends, so that the reconciler finds it should its sender
-// die: the sweep behind the newest claims may have passed it by then. A request
-// may be written as long as the new lease lives: whoever took a record to look up
-// only renews before it sends.
+// die: the sweep behind the newest claims may have passed it by then. One whose
+// check was due already when it was taken keeps that. A request may be written as
+// long as the new lease lives: whoever took a record to look up only renews before
+// it sends.
 func Renewed(rec Record, holder string, fence int64, lease time.Duration, now time.Time) (Record, error) {
 	if rec.State != Sending || rec.Holder != holder || rec.Fence != fence || !now.Before(rec.LeaseEndsAt) {
 		return rec, ErrNotHeld
 	}
-	if end := now.Add(lease); end.After(rec.LeaseEndsAt) {
-		rec.LeaseEndsAt = end
+	waits := hasTurn(rec)
+	rec.LeaseEndsAt = later(rec.LeaseEndsAt, now.Add(lease))
+	if !waits {
+		rec.DueAt = rec.LeaseEndsAt
 	}
-	rec.DueAt, rec.SentUntil = rec.LeaseEndsAt, rec.LeaseEndsAt
+	rec.SentUntil = rec.LeaseEndsAt
 	rec.Version++
 	return rec, nil
 }
+
+// hasTurn reports whether a check of rec was due already when its holder took it.
+// A due time that is the end of the lease only guards the holder.
+func hasTurn(rec Record) bool { return !rec.DueAt.IsZero() && !rec.DueAt.Equal(rec.LeaseEndsAt) }
 
 // Reported returns rec as a fact leaves it that is handed in without the claim.
 func Reported(rec Record, r Result, now time.Time) Record {
@@ -204,6 +256,7 @@ func Reported(rec Record, r Result, now time.Time) Record {
 }
 
 func (r Result) apply(rec Record, to State, now time.Time) Record {
+	rec.DueAt = r.dueAt(rec, to, now)
 	rec.State, rec.Noted = to, ""
 	rec.LookOnly, rec.Blurred = to == Uncertain && (rec.LookOnly || r.LookOnly), rec.Blurred || r.Blurred
 	if to == NotExecuted {
@@ -216,12 +269,25 @@ func (r Result) apply(rec Record, to State, now time.Time) Record {
 	rec.ExternalRef = cmp.Or(r.ExternalRef, rec.ExternalRef)
 	rec.ObjectStatus = cmp.Or(r.ObjectStatus, rec.ObjectStatus)
 	rec.RequestID = cmp.Or(r.RequestID, rec.RequestID)
-	rec.AnsweredAt, rec.DueAt = now, after(now, r.DueIn)
+	rec.AnsweredAt = now
 	if to.Final() {
 		rec.Request = nil
 	}
 	rec.Version++
 	return rec
+}
+
+// dueAt is when rec is due that moves to a state. Asking again puts no check off:
+// one that was due when rec was taken over stays due then. What was not executed is
+// its caller's to send again, but for a plan, which has none.
+func (r Result) dueAt(rec Record, to State, now time.Time) time.Time {
+	switch {
+	case r.DueIn <= 0, to == NotExecuted && !rec.FromPlan:
+		return time.Time{}
+	case to == Uncertain && hasTurn(rec):
+		return rec.DueAt
+	}
+	return now.Add(r.DueIn)
 }
 
 // ReportMove decides what becomes of a fact that is handed in without the
@@ -285,6 +351,13 @@ func after(now time.Time, d time.Duration) time.Time {
 }
 
 func past(t, now time.Time) bool { return !t.IsZero() && !now.Before(t) }
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
 
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {

@@ -94,6 +94,10 @@ func drawRecord(rt *rapid.T) recordstore.Record {
 		WindowEndsAt: moment(rt, "window ends"),
 		NotAfter:     moment(rt, "record not after"),
 		DueAt:        moment(rt, "due"),
+		FromPlan:     rapid.Bool().Draw(rt, "from a plan"),
+		CreatedAt:    start.Add(-2 * time.Hour),
+		ClaimedAt:    moment(rt, "claimed"),
+		AnsweredAt:   moment(rt, "answered"),
 		SealVersion:  rapid.IntRange(1, 2).Draw(rt, "seal"),
 		Version:      7,
 
@@ -135,6 +139,7 @@ func drawClaim(rt *rapid.T) recordstore.Claim {
 		Lease:        time.Minute,
 		Window:       rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "window"),
 		NotAfter:     moment(rt, "claim not after"),
+		LostBefore:   moment(rt, "lost before"),
 	}
 }
 
@@ -222,7 +227,30 @@ func TestTakeHoldsOrLeavesAlone(t *testing.T) {
 		if d == recordstore.Send && maybe && (!start.Before(rec.WindowEndsAt) || rec.Derivation == recordstore.Foreign) {
 			rt.Fatalf("resent outside the window, or with a key that is not ours")
 		}
+		behind := recordstore.MayBeBehind(rec, c.LostBefore)
+		if unsent := rec.State == recordstore.Planned || rec.State == recordstore.NotExecuted; behind && unsent && (d == recordstore.Send || !next.Doubt) {
+			rt.Fatalf("%q, doubt %v: a restore brought the record back, it may have been sent since", d, next.Doubt)
+		}
+		if taken := rec.Version != next.Version; taken && behind && next.SentUntil.Before(c.LostBefore) {
+			rt.Fatalf("sent until %v, a restore lost what was written before %v", next.SentUntil, c.LostBefore)
+		}
 	})
+}
+
+// The latest change that leaves a time tells whether a restore may have lost a later
+// one.
+func TestMayBeBehind(t *testing.T) {
+	for name, rec := range map[string]recordstore.Record{
+		"planned":  {CreatedAt: start},
+		"claimed":  {CreatedAt: start.Add(-time.Hour), ClaimedAt: start},
+		"answered": {CreatedAt: start.Add(-time.Hour), ClaimedAt: start.Add(-time.Minute), AnsweredAt: start},
+	} {
+		for lost, want := range map[time.Time]bool{{}: false, start: false, start.Add(time.Microsecond): true} {
+			if got := recordstore.MayBeBehind(rec, lost); got != want {
+				t.Errorf("%s at %v, lost before %v: %v, want %v", name, start, lost, got, want)
+			}
+		}
+	}
 }
 
 // life is one record under random steps of three holders, with what they believe.
@@ -236,7 +264,7 @@ type life struct {
 func (l *life) claim(rt *rapid.T) {
 	c := drawClaim(rt)
 	c.Holder = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "holder")
-	c.Fingerprints, c.NotAfter, c.Window = [][]byte{{1, 1}}, time.Time{}, time.Hour
+	c.Fingerprints, c.NotAfter, c.Window, c.LostBefore = [][]byte{{1, 1}}, time.Time{}, time.Hour, time.Time{}
 	var before recordstore.Record
 	if l.rec != nil {
 		before = *l.rec

@@ -39,9 +39,10 @@ type DueQuery struct {
 	Accounts     []string // With mode, "acct_1Nv0/live". Empty: every account of Mode.
 	Mode         string
 	Derivations  []string
-	Fingerprints []byte // Versions.
-	SealVersion  int    // The highest.
-	Holder       string // Random claim id for all that are taken.
+	Fingerprints []byte    // Versions.
+	SealVersion  int       // The highest.
+	LostBefore   time.Time // As a Claim's.
+	Holder       string    // Random claim id for all that are taken.
 	Lease        time.Duration
 	Limit        int // At most MaxTake.
 }
@@ -94,7 +95,7 @@ type Entry struct {
 	At       time.Time
 	Version  int64 // Of the record afterwards.
 	From, To State
-	Kind     string // "takeover", "lookup", "report", "webhook", "verdict", "abandon", "erase", "purge".
+	Kind     string // "takeover", "plan", "resend", "lookup", "report", "webhook", "verdict", "abandon", "erase", "purge".
 	Actor    string // A person's name, or what part of the software.
 	Text     string // The reason, or what was seen; one line, no bodies.
 }

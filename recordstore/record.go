@@ -47,6 +47,7 @@ type Record struct {
 	State     State
 	Doubt     bool   // An earlier claim may have delivered, its answer is not known.
 	TakenFrom State  // The state that the last claim found; "" for a new record.
+	FromPlan  bool   // It began as a plan: while it is NotExecuted it is due, and the reconciler sends it again.
 	Noted     State  // While Sending: Succeeded or Refused, a fact handed in by somebody who does not hold the claim.
 	LookOnly  bool   // The answers so far teach nothing more by a resend: only a look-up may speak.
 	Blurred   bool   // An answer so far makes absence no proof: a stored 500, or one that spoke of another delivery.
@@ -59,7 +60,7 @@ type Record struct {
 	LeaseEndsAt  time.Time
 	Deliveries   int       // Of all claims, as far as they were settled.
 	WindowEndsAt time.Time // Until then the provider deduplicates; zero: not known, never resent later.
-	SentUntil    time.Time // End of the last lease under which a request may have been written; zero: none was.
+	SentUntil    time.Time // End of the last lease under which a request may have been written, or the restore that may have lost later ones; zero: none was.
 
 	SealVersion int    // Format of the sealed fields; 0 where there are none.
 	Request     []byte // Sealed; cleared by the final settle.
@@ -73,8 +74,8 @@ type Record struct {
 	ErrorCode      string // Our code of a refusal and the provider's, "refused:card_declined".
 	AnsweredAt     time.Time
 
-	DueAt         time.Time // When the reconciler looks next; zero through an ordinary call.
-	Checks        int
+	DueAt         time.Time // When the reconciler looks next; zero through an ordinary call. While Sending: the lease's end, or the check that was due when a call took the record over.
+	Checks        int       // Of the reconciler, since the doubt or the plan began.
 	NotAfter      time.Time // Never sent after it.
 	ReplayUntil   time.Time
 	EvidenceUntil time.Time // Zero in a tombstone.
@@ -106,8 +107,8 @@ type Claim struct {
 	Lease        time.Duration
 	Window       time.Duration // From now, the margin taken off; 0: none.
 	NotAfter     time.Time     // Zero: none.
-	LostBefore   time.Time     // Records written before may be lost, so that a new one begins in doubt; zero: none were.
-	Replay       time.Duration // Retention of a new record.
+	LostBefore   time.Time     // What was written before may be lost, whole records too, so that what is older begins in doubt; zero: nothing was.
+	Replay       time.Duration // Retention, from now: of a new record, and at least that of one that is sent anew.
 	Evidence     time.Duration
 }
 
@@ -145,6 +146,10 @@ type Settlement struct {
 	Holder string
 	Fence  int64
 	Noted  State // The note that this settlement takes into account; "" in an ordinary call.
+
+	// Uncounted takes back the check that TakeDue counted: it did not come to it.
+	Uncounted bool
+
 	Result
 }
 
@@ -164,7 +169,7 @@ type Result struct {
 	ErrorCode      string
 	LookOnly       bool          // For Uncertain; once true it stays.
 	Blurred        bool          // Once true it stays.
-	DueIn          time.Duration // From now, for Uncertain; 0: not due.
+	DueIn          time.Duration // From now, for Uncertain, and for NotExecuted of a plan; 0: not due. A check that was due before a call took the record over stays where it was.
 	Entry          *Entry        // Appended to the trail in the same step; nil: none.
 }
 

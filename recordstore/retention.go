@@ -6,7 +6,7 @@ import "time"
 // record is not settled, its time for replays is not over, or it holds none. An
 // unresolved record keeps its bodies, because they may be needed to find out.
 func Emptied(rec Record, now time.Time) (Record, bool) {
-	if !settled(rec.State) || !past(rec.ReplayUntil, now) || !hasBodies(rec) {
+	if !settled(rec) || !past(rec.ReplayUntil, now) || !hasBodies(rec) {
 		return rec, false
 	}
 	return Erased(rec, now), true
@@ -50,17 +50,17 @@ func Tombstone(rec Record, now time.Time) (Record, bool) {
 
 // outlived reports whether nothing of rec is needed as evidence any more.
 func outlived(rec Record, now time.Time) bool {
-	return settled(rec.State) && !hasBodies(rec) && past(rec.EvidenceUntil, now)
+	return settled(rec) && !hasBodies(rec) && past(rec.EvidenceUntil, now)
 }
 
 func hasBodies(rec Record) bool {
 	return len(rec.Request)+len(rec.ResponseHeader)+len(rec.ResponseBody) > 0
 }
 
-// settled reports whether retention counts for a record in s. All others are
-// unresolved and stay until somebody resolves them.
-func settled(s State) bool {
-	return s.Final() || s == NotExecuted || s == Abandoned
+// settled reports whether retention counts for rec. All others are unresolved and
+// stay until somebody resolves them; so does a plan that is to be sent again.
+func settled(rec Record) bool {
+	return rec.State.Final() || rec.State == NotExecuted && rec.DueAt.IsZero() || rec.State == Abandoned
 }
 
 // dayOf returns the day of t, counted as ID.Day.

@@ -15,11 +15,11 @@ import (
 func TestWhatIsDeletedIsForgotten(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rec, c := drawRecord(rt), drawClaim(rt)
-		c.ID, c.NotAfter = rec.ID, time.Time{}
+		c.ID, c.NotAfter, c.LostBefore = rec.ID, time.Time{}, time.Time{}
 		rec.State = rapid.SampledFrom([]recordstore.State{
 			recordstore.Succeeded, recordstore.Refused, recordstore.NotExecuted, recordstore.Abandoned,
 		}).Draw(rt, "settled")
-		rec.Request, rec.ResponseBody, rec.Noted = nil, nil, ""
+		rec.Request, rec.ResponseBody, rec.Noted, rec.DueAt = nil, nil, "", time.Time{}
 		rec.EvidenceUntil = start.Add(-time.Duration(rapid.IntRange(0, 1).Draw(rt, "over since")) * time.Hour)
 		over := rec.ID.Day > 0 && rec.ID.Day < startDay-1
 		if recordstore.Purgeable(rec, start) != over {
@@ -59,6 +59,10 @@ func TestWhatRetentionLeaves(t *testing.T) {
 		case recordstore.Planned, recordstore.Sending, recordstore.Uncertain, recordstore.ManualReview:
 			if bodies || shrunk || gone {
 				rt.Fatalf("retention touches a record in state %q", rec.State)
+			}
+		case recordstore.NotExecuted:
+			if !rec.DueAt.IsZero() && (bodies || shrunk || gone) {
+				rt.Fatalf("retention touches a plan that is to be sent again")
 			}
 		}
 		if gone && (bodies || shrunk) {

@@ -83,4 +83,8 @@ var (
 	ErrPinned   = errors.New("recordstore: the ledger was made with another secret or derivation")
 	ErrSchema   = errors.New("recordstore: the ledger's schema does not fit this build")
 	ErrInvalid  = errors.New("recordstore: invalid request to the ledger")
+
+	// ErrOverloaded is the end of a claim that this process keeps from the ledger,
+	// since too many wait already. Nothing was written: claim again later.
+	ErrOverloaded = errors.New("recordstore: too many claims wait for the ledger in this process: claim again later")
 )

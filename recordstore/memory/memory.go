@@ -8,7 +8,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -98,15 +97,16 @@ func (s *Store) decide(ctx context.Context, verb string, c recordstore.Claim,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock()
-	c.NotAfter = micro(c.NotAfter)
+	c.NotAfter, c.LostBefore = micro(c.NotAfter), micro(c.LostBefore)
 
 	var found *recordstore.Record
-	rec, ok := s.records[c.ID]
-	if ok {
-		found = &rec
+	var version int64
+	if rec, ok := s.records[c.ID]; ok {
+		own := rec
+		found, version = &own, rec.Version
 	}
 	next, decision := table(c, found, s.frontier[c.Class], now)
-	if next.Version > rec.Version {
+	if next.Version > version {
 		s.put(next)
 	}
 	return recordstore.Claimed{Decision: decision, Record: clone(next), Now: now}, nil
@@ -229,12 +229,22 @@ func (s *Store) clock() time.Time { return micro(s.now()) }
 // clone returns rec with bytes of its own, and as a database would give it back:
 // whole microseconds, no empty slices.
 func clone(rec recordstore.Record) recordstore.Record {
-	for _, b := range []*[]byte{&rec.Fingerprint, &rec.Request, &rec.ResponseHeader, &rec.ResponseBody} {
-		if *b = slices.Clone(*b); len(*b) == 0 {
-			*b = nil
-		}
+	fields := [...]*[]byte{&rec.Fingerprint, &rec.Request, &rec.ResponseHeader, &rec.ResponseBody}
+	size := 0
+	for _, b := range fields {
+		size += len(*b)
 	}
-	for _, t := range []*time.Time{
+	own := make([]byte, 0, size)
+	for _, b := range fields {
+		if len(*b) == 0 {
+			*b = nil
+			continue
+		}
+		start := len(own)
+		own = append(own, *b...)
+		*b = own[start:len(own):len(own)]
+	}
+	for _, t := range [...]*time.Time{
 		&rec.ClaimedAt, &rec.LeaseEndsAt, &rec.WindowEndsAt, &rec.SentUntil, &rec.AnsweredAt, &rec.DueAt, &rec.NotAfter,
 		&rec.ReplayUntil, &rec.EvidenceUntil, &rec.BodyPurgedAt, &rec.CreatedAt,
 	} {

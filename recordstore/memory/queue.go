@@ -20,6 +20,7 @@ func (s *Store) TakeDue(ctx context.Context, q recordstore.DueQuery) ([]recordst
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock()
+	q.LostBefore = micro(q.LostBefore)
 	var due []recordstore.Record
 	for _, rec := range s.records {
 		if _, ok := recordstore.TakenDue(rec, q, now); ok {

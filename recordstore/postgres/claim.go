@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
@@ -30,10 +31,10 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 	if err := c.Check(); err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("postgres: claim: %w", err)
 	}
-	c.NotAfter = c.NotAfter.Truncate(time.Microsecond) // what the server compares with
+	c.NotAfter, c.LostBefore = c.NotAfter.Truncate(time.Microsecond), c.LostBefore.Truncate(time.Microsecond) // what the server compares with
 	var claimed recordstore.Claimed
 	err := s.step(ctx, func() (done bool, err error) {
-		claimed, done, err = s.claimOnce(ctx, c)
+		done, err = s.claimOnce(ctx, &c, &claimed)
 		return done, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -42,43 +43,87 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 		}
 	}
 	if err != nil {
-		return recordstore.Claimed{}, fmt.Errorf("postgres: claim: %w", err)
+		return recordstore.Claimed{}, fmt.Errorf("postgres: claim: %w", noMonth(err))
 	}
 	return claimed, nil
 }
 
-// claimOnce is one statement. It is not done if what it saw explains no decision:
-// the record is not to be seen yet, or changed after it was seen.
-func (s *Store) claimOnce(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, bool, error) {
+// claimArgs are the parameters of begin, and one more of claim.
+func (s *Store) claimArgs(c *recordstore.Claim) []any {
+	return []any{
+		s.clock(), c.ID.Day, c.ID.KeyHash[:], c.Class, c.Fingerprints, timestamp(c.LostBefore), c.SealVersion,
+		c.Holder, timestamp(c.NotAfter), micros(c.Lease), micros(max(c.Window, 0)),
+		c.Derivation, sealed(c.Request), c.Scope[:], c.Provider, c.Account, c.Operation, c.CommandID,
+		int64(c.Replay / time.Microsecond), int64(c.Evidence / time.Microsecond), c.Derivations,
+	}
+}
+
+// begin writes the record of a new command, and reports whether it did. The time
+// is all of that record that is not in the claim.
+func (s *Store) begin(ctx context.Context, c *recordstore.Claim, args []any) (now time.Time, did bool, err error) {
+	err = s.claiming(ctx, c.ID, s.on(c.ID).begin, args, []any{&now})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return now, false, nil
+	}
+	return now, err == nil, err
+}
+
+// claimOnce is one statement where the record is new, else two. It is not done if
+// what it saw explains no decision: the record is not to be seen yet, or changed
+// after it was seen. Many callers wait here at once, which is why it hands little
+// over their stacks.
+func (s *Store) claimOnce(ctx context.Context, c *recordstore.Claim, claimed *recordstore.Claimed) (done bool, err error) {
+	args := s.claimArgs(c)
+	last := len(args) - 1
+	now, did, err := s.begin(ctx, c, args[:last:last])
+	switch {
+	case err != nil:
+		return false, err
+	case did:
+		newlyClaimed(c, now.UTC(), claimed)
+		return true, nil
+	}
+	return s.take(ctx, c, args, claimed)
+}
+
+// newlyClaimed is the answer to the claim of a new command, whose record lies behind
+// no frontier. The server keeps whole microseconds.
+func newlyClaimed(c *recordstore.Claim, now time.Time, claimed *recordstore.Claimed) {
+	claimed.Now = now
+	claimed.Record, claimed.Decision = recordstore.Take(*c, nil, 0, now)
+	rec := &claimed.Record
+	for _, t := range []*time.Time{&rec.LeaseEndsAt, &rec.SentUntil, &rec.WindowEndsAt, &rec.ReplayUntil, &rec.EvidenceUntil} {
+		*t = t.Truncate(time.Microsecond)
+	}
+}
+
+// take takes the record that is there, or says why not.
+func (s *Store) take(ctx context.Context, c *recordstore.Claim, args []any, claimed *recordstore.Claimed) (done bool, err error) {
 	var (
 		now      time.Time
 		frontier int32
 		held     bool
 		r        row
 	)
-	args := []any{
-		s.clock(), c.ID.Day, c.ID.KeyHash[:], c.Class, c.Fingerprints, c.Derivations, c.SealVersion,
-		c.Holder, timestamp(c.NotAfter), micros(c.Lease), micros(max(c.Window, 0)),
-		c.Derivation, sealed(c.Request), c.Scope[:], c.Provider, c.Account, c.Operation, c.CommandID,
-		int64(c.Replay / time.Microsecond), int64(c.Evidence / time.Microsecond), timestamp(c.LostBefore),
-	}
-	if err := s.one(ctx, s.sql.claim, args, append([]any{&now, &frontier, &held}, r.fields()...)); err != nil {
-		return recordstore.Claimed{}, false, err
+	if err := s.claiming(ctx, c.ID, s.on(c.ID).claim, args, append([]any{&now, &frontier, &held}, r.fields()...)); err != nil {
+		return false, err
 	}
 	now = now.UTC()
 	rec, found := r.read(c.ID)
 	if held {
-		return recordstore.Claimed{Decision: recordstore.Held(rec, now), Record: rec, Now: now}, true, nil
+		*claimed = recordstore.Claimed{Decision: recordstore.Held(rec, now), Record: rec, Now: now}
+		return true, nil
 	}
 	var before *recordstore.Record
 	if found {
 		before = &rec
 	}
-	next, decision := recordstore.Take(c, before, frontier, now)
+	next, decision := recordstore.Take(*c, before, frontier, now)
 	if next.Version != rec.Version { // Take would have written
-		return recordstore.Claimed{}, false, nil
+		return false, nil
 	}
-	return recordstore.Claimed{Decision: decision, Record: next, Now: now}, true, nil
+	*claimed = recordstore.Claimed{Decision: decision, Record: next, Now: now}
+	return true, nil
 }
 
 // step asks until it is done. A serialization failure, where the server's default

@@ -39,8 +39,8 @@ func (s *Store) Resolve(ctx context.Context, v recordstore.Verdict) (recordstore
 	if err := v.Check(); err != nil {
 		return recordstore.Record{}, fmt.Errorf("postgres: resolve: %w", err)
 	}
-	args := append(s.resultArgs(v.ID, v.Result), v.Version)
-	rec, err := s.settleBy(ctx, s.sql.resolve, v.ID, args, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+	args := append(append(s.resultArgs(v.ID, v.Result), entryArgs(v.Entry)...), v.Version)
+	rec, err := s.settleBy(ctx, s.on(v.ID).resolve, v.ID, args, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
 		return recordstore.Resolved(rec, v, now)
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ UNION ALL SELECT now, false, {columns} FROM move, {schema}.record WHERE {key} AN
 
 // Abandon implements recordstore.Desk.
 func (s *Store) Abandon(ctx context.Context, id recordstore.ID, e recordstore.Entry) (recordstore.Record, error) {
-	return s.byHand(ctx, "abandon", s.sql.abandon, id, e, recordstore.Abandonment)
+	return s.byHand(ctx, "abandon", s.on(id).abandon, id, e, recordstore.Abandonment)
 }
 
 // erase changes a record as recordstore.Erased says.
@@ -95,7 +95,7 @@ UNION ALL SELECT now, false, {columns} FROM move, {schema}.record WHERE {key} AN
 // Erase implements recordstore.Desk. What was removed stays on the server's disk
 // until a vacuum, and in its log and backups for as long as those are kept.
 func (s *Store) Erase(ctx context.Context, id recordstore.ID, e recordstore.Entry) (recordstore.Record, error) {
-	return s.byHand(ctx, "erase", s.sql.erase, id, e, recordstore.Erased)
+	return s.byHand(ctx, "erase", s.on(id).erase, id, e, recordstore.Erased)
 }
 
 // byHand changes a record by a statement that takes an entry and does what next

@@ -22,7 +22,7 @@ func Seed(ctx context.Context, s *Store, recs ...recordstore.Record) error {
 	for _, rec := range recs {
 		args := []any{
 			rec.Scope[:], rec.Provider, rec.Account, rec.Operation, rec.CommandID, rec.Class, rec.Derivation,
-			append([]byte{}, rec.Fingerprint...), string(rec.State), rec.Doubt, text(rec.TakenFrom), text(rec.Noted),
+			append([]byte{}, rec.Fingerprint...), string(rec.State), rec.Doubt, text(rec.TakenFrom), rec.FromPlan, text(rec.Noted),
 			rec.LookOnly, rec.Blurred,
 			text(rec.Evidence), text(rec.Outcome), text(rec.Holder), rec.Fence, timestamp(rec.ClaimedAt),
 			timestamp(rec.LeaseEndsAt), rec.Deliveries, timestamp(rec.WindowEndsAt), timestamp(rec.SentUntil), number(rec.SealVersion),
@@ -45,6 +45,51 @@ func Seed(ctx context.Context, s *Store, recs ...recordstore.Record) error {
 		}
 	}
 	return tx.Commit(ctx)
+}
+
+// ByMonth tells s what Attach would: that there are partitions.
+func ByMonth(s *Store) { s.byMonth.Store(true) }
+
+// AddMonths makes the months up to the next one.
+func AddMonths(ctx context.Context, s *Store) error { return addMonths(ctx, s.pool, s.schema, s.now()) }
+
+// DropMonths lets the months go that are over, and returns how many those were.
+func DropMonths(ctx context.Context, s *Store) (gone int, err error) {
+	before, err := readMonths(ctx, s.pool, s.schema)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.dropMonths(ctx); err != nil {
+		return 0, err
+	}
+	after, err := readMonths(ctx, s.pool, s.schema)
+	return len(before) - len(after), err
+}
+
+// ExplainOnRecord shows the plans of the statements on the record of c.
+func ExplainOnRecord(ctx context.Context, s *Store, c recordstore.Claim, st recordstore.Settlement) (map[string][]byte, error) {
+	sql, args, settle := s.on(c.ID), s.claimArgs(&c), append(s.resultArgs(c.ID, st.Result), st.Holder, st.Fence, text(st.Noted), st.Uncounted)
+	entry := entryArgs(&recordstore.Entry{Kind: "check"})
+	key := []any{s.clock(), c.ID.Day, c.ID.KeyHash[:]}
+	plans := map[string][]byte{}
+	for name, q := range map[string]struct {
+		sql  string
+		args []any
+	}{
+		"begin": {sql.begin, args[:len(args)-1]}, "claim": {sql.claim, args}, "plan": {sql.plan, s.planArgs(c)},
+		"end": {sql.end, settle}, "settle": {sql.settle, append(settle[:len(settle):len(settle)], entry...)},
+		"report": {sql.report, append(s.resultArgs(c.ID, st.Result), entry...)},
+		"renew":  {sql.renew, append(key[:3:3], st.Holder, st.Fence, 1)},
+		"wake":   {sql.wake, append(key[:3:3], "re_1")}, "abandon": {sql.abandon, append(key[:3:3], entry...)},
+		"erase": {sql.erase, append(key[:3:3], entry...)}, "get": {sql.get, key},
+	} {
+		plan, err := Explain(ctx, s, q.sql, q.args...)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		plans[name] = plan
+	}
+	return plans, nil
 }
 
 // Explain runs a step as it is asked, with its plan shown, and undoes it.
@@ -77,7 +122,7 @@ func ExplainBacklog(ctx context.Context, s *Store, provider string) ([]byte, err
 func ExplainPurge(ctx context.Context, s *Store, limit int) ([][]byte, error) {
 	var plans [][]byte
 	for _, sql := range []string{s.sql.empty, s.sql.purgeable, s.sql.remove, s.sql.shrink} {
-		plan, err := Explain(ctx, s, sql, s.clock(), limit)
+		plan, err := Explain(ctx, s, sql, s.clock(), limit, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -19,11 +19,11 @@ const plan = `
 WITH ledger AS MATERIALIZED ({ledger}), made AS (
 	INSERT INTO {schema}.record (day, key_hash, class, request_hash, derivation,
 		scope_hash, provider, account, operation, command_id, request, seal_version,
-		state, fence, version, created_at, due_at, not_after, replay_until, evidence_until)
+		state, from_plan, fence, version, created_at, due_at, not_after, replay_until, evidence_until)
 	SELECT $2::integer, $3::bytea, $4::text, $5::bytea, $6::text,
 		$10::bytea, $11::text, $12::text, $13::text, $14::text,
 		$8::bytea, CASE WHEN $8::bytea IS NOT NULL THEN NULLIF($7::integer, 0) END,
-		'planned', 0, 1, now, now, $9::timestamptz, now + {us} * $15::bigint, now + {us} * $16::bigint
+		'planned', true, 0, 1, now, now, $9::timestamptz, now + {us} * $15::bigint, now + {us} * $16::bigint
 	FROM ledger WHERE NOT EXISTS (SELECT FROM {schema}.record WHERE {key}) AND {writable}
 	ON CONFLICT (day, key_hash) DO NOTHING
 	RETURNING {columns}
@@ -79,7 +79,7 @@ func (p *planner) Plan(ctx context.Context, c recordstore.Claim) (recordstore.Cl
 	if err == nil {
 		err = errContended
 	}
-	return recordstore.Claimed{}, fmt.Errorf("postgres: plan: %w", err)
+	return recordstore.Claimed{}, fmt.Errorf("postgres: plan: %w", noMonth(err))
 }
 
 // once is one statement. It is not done if it explains no decision, since another
@@ -91,7 +91,7 @@ func (p *planner) once(ctx context.Context, c recordstore.Claim) (recordstore.Cl
 		made     bool
 		r        row
 	)
-	if err := p.one(ctx, p.store.sql.plan, p.store.planArgs(c), append([]any{&now, &frontier, &made}, r.fields()...)); err != nil {
+	if err := p.one(ctx, p.store.on(c.ID).plan, p.store.planArgs(c), append([]any{&now, &frontier, &made}, r.fields()...)); err != nil {
 		return recordstore.Claimed{}, false, err
 	}
 	now = now.UTC()
@@ -141,7 +141,7 @@ func (s *Store) pending(ctx context.Context, c recordstore.Claim) (now time.Time
 	if _, err := tx.Exec(ctx, within(s.schema, "LOCK TABLE {schema}.record IN ROW EXCLUSIVE MODE NOWAIT")); err != nil {
 		return now, false
 	}
-	_, err = tx.Exec(ctx, s.sql.plan, s.planArgs(c)...)
+	_, err = tx.Exec(ctx, s.on(c.ID).plan, s.planArgs(c)...)
 	refused, said := errors.AsType[*pgconn.PgError](err)
 	return now.UTC(), said && refused.Code == "55P03" // lock_not_available
 }

@@ -16,13 +16,19 @@ import (
 // fill writes n records; the expressions may use i, which counts from 1.
 func fill(t testing.TB, pool *pgxpool.Pool, n int, state, scope, claimed, due string) {
 	t.Helper()
+	fillDay(t, pool, 20_000, n, state, scope, claimed, due)
+}
+
+// fillDay is fill with the day of the records.
+func fillDay(t testing.TB, pool *pgxpool.Pool, day int32, n int, state, scope, claimed, due string) {
+	t.Helper()
 	_, err := pool.Exec(context.Background(), `INSERT INTO samekey.record (day, key_hash, scope_hash, provider, account, operation,
 		command_id, class, derivation, request_hash, state, holder, fence, version, created_at, claimed_at, lease_expires_at, due_at,
 		replay_until, evidence_until, response_body)
-		SELECT 20000, substring(sha256(($2 || i)::bytea) FROM 1 FOR 16), sha256((`+scope+`)::text::bytea), 'stripe', 'acct_1/live', 'refund.create',
+		SELECT $4::integer, substring(sha256(($2 || i)::bytea) FROM 1 FOR 16), sha256((`+scope+`)::text::bytea), 'stripe', 'acct_1/live', 'refund.create',
 			'c' || i, 'money', 'v1', '\x01aa', $3, 'earlier', 1, 1, now() - interval '3 days', `+claimed+`, `+claimed+` + interval '2 minutes', `+due+`,
 			now() + interval '4 days', now() + interval '397 days', sha256(i::text::bytea)
-		FROM generate_series(1, $1::integer) AS i`, n, fmt.Sprint(state, scope, due), state)
+		FROM generate_series(1, $1::integer) AS i`, n, fmt.Sprint(state, scope, due), state, day)
 	if err != nil {
 		t.Fatal(err)
 	}

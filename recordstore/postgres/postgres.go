@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -23,6 +24,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/recordstore/internal/groupcommit"
 )
 
 // Options are what a ledger may be told. Migrate, WriteSchema and New must be
@@ -36,6 +38,28 @@ type Options struct {
 	// Now is the ledger's clock. Defaults to the server's, which all machines
 	// share; another one is for tests. It is called by many goroutines at once.
 	Now func() time.Time
+
+	// Partitions has Migrate and WriteSchema make a new ledger's tables with a
+	// partition for each month, beginning 400 days ago: commands of days before that
+	// are Forgotten from the beginning. A month goes as a whole, in a moment, once
+	// nothing in it is needed any more. Purge makes the months to come, where the
+	// pool's user may; else run Migrate every month. Defaults to false: one plain
+	// table. A ledger that is there keeps what it has; Migrate with Partitions on one
+	// plain table is an error.
+	Partitions bool
+
+	// Workers is how many transactions of claims, settlements and other steps on
+	// one record are on their way at once. Steps that meet none free gather, and go
+	// together in the next one. Defaults to 8, and is at most the pool's MaxConns.
+	Workers int
+
+	// Queue is how many steps may wait for a worker. A claim beyond it is
+	// recordstore.ErrOverloaded; other steps go alone. Defaults to 16,384.
+	Queue int
+
+	// Direct sends each step alone, in a transaction and on a connection of its
+	// own. Defaults to false.
+	Direct bool
 }
 
 // Store is a ledger in PostgreSQL. It implements recordstore.Store and all of its
@@ -49,8 +73,11 @@ type Store struct {
 	now     func() time.Time
 	schema  string // As given, for messages.
 	sql     statements
+	byMonth atomic.Bool // Whether there are partitions; then daily serves steps on one record.
+	daily   daily
 	rescues chan struct{} // Bounds the connections opened beside the pool.
-	invalid error         // What New found wrong; every method returns it.
+	group   *groupcommit.Group[*asked]
+	invalid error // What New found wrong; every method returns it.
 }
 
 var (
@@ -79,7 +106,8 @@ func New(pool *pgxpool.Pool, opts *Options) *Store {
 	if pool == nil {
 		s.invalid = errors.New("recordstore/postgres: the pool is nil: pass the result of pgxpool.New")
 	}
-	s.sql = statementsFor(s.schema)
+	s.sql, s.daily.schema = statementsFor(s.schema), s.schema
+	s.group = opts.groupOf(s)
 	return s
 }
 

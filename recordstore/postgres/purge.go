@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -34,11 +35,11 @@ func (s *Store) RaiseFrontier(ctx context.Context, class string, day int32) erro
 }
 
 // What retention asks of a record. {ends} is what the index record_ends is sorted
-// by. The order, and a LIMIT and a CASE that the server cannot foresee, have it
-// read along that index and stop.
+// by; $3 is how long ago that must have been. The order, and a LIMIT and a CASE that
+// the server cannot foresee, have it read along that index and stop.
 const (
 	ends    = `(CASE WHEN bodies THEN replay_until ELSE evidence_until END)`
-	past    = `{ends} <= (SELECT now FROM ledger) AND waiting IS NULL`
+	past    = `{ends} <= (SELECT now FROM ledger) - {us} * $3::bigint AND waiting IS NULL`
 	settled = `state IN ('succeeded', 'refused', 'not_executed', 'abandoned')`
 
 	// over is said of a record that is no longer needed. One that was written just
@@ -111,15 +112,27 @@ const purgeStep = 500
 // Purge implements recordstore.Purger. Each step is a statement for at most 500
 // records; a record that somebody else holds is passed over. A record goes no
 // earlier than 10 minutes after it was written.
+//
+// Where there are partitions, a month that ended 400 days ago goes as a whole, once
+// nothing in it is needed but up to 1,000 records; how many went is the server's
+// estimate. Who does not own the tables leaves that to Migrate. Calls stand still
+// for it, for a few milliseconds. What is over long before its month goes is
+// removed one by one, two months late.
 func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error) {
 	var p recordstore.Purged
+	if s.byMonth.Load() {
+		var err error
+		if p.Records, err = s.dropMonths(ctx); err != nil {
+			return p, fmt.Errorf("postgres: purge: %w", err)
+		}
+	}
 	steps := []struct {
 		total *int
 		do    func(ctx context.Context, n int) (int, error)
 	}{
-		{&p.Bodies, func(ctx context.Context, n int) (int, error) { return s.purge(ctx, s.sql.empty, n) }},
+		{&p.Bodies, func(ctx context.Context, n int) (int, error) { return s.purge(ctx, s.sql.empty, n, 0) }},
 		{&p.Records, s.remove},
-		{&p.Records, func(ctx context.Context, n int) (int, error) { return s.purge(ctx, s.sql.shrink, n) }},
+		{&p.Records, func(ctx context.Context, n int) (int, error) { return s.purge(ctx, s.sql.shrink, n, 0) }},
 	}
 	for _, step := range steps {
 		for more := true; more && *step.total < limit; {
@@ -138,7 +151,11 @@ func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error
 // remove raises the frontiers, lets that be committed, and then deletes: every
 // claim that finds a record gone sees the frontier.
 func (s *Store) remove(ctx context.Context, n int) (int, error) {
-	days, err := collect(ctx, s, s.sql.purgeable, []any{s.clock(), n}, pgx.RowToStructByPos[classDay])
+	var grace time.Duration
+	if s.byMonth.Load() {
+		grace = monthGrace
+	}
+	days, err := collect(ctx, s, s.sql.purgeable, []any{s.clock(), n, grace.Microseconds()}, pgx.RowToStructByPos[classDay])
 	if err != nil || len(days) == 0 {
 		return 0, err
 	}
@@ -147,12 +164,13 @@ func (s *Store) remove(ctx context.Context, n int) (int, error) {
 			return 0, err
 		}
 	}
-	return s.purge(ctx, s.sql.remove, n)
+	return s.purge(ctx, s.sql.remove, n, grace)
 }
 
 // purge runs one step and returns how many records it changed.
-func (s *Store) purge(ctx context.Context, sql string, n int) (done int, err error) {
-	err = s.step(ctx, func() (bool, error) { return true, s.one(ctx, sql, []any{s.clock(), n}, []any{&done}) })
+func (s *Store) purge(ctx context.Context, sql string, n int, grace time.Duration) (done int, err error) {
+	args := []any{s.clock(), n, grace.Microseconds()}
+	err = s.step(ctx, func() (bool, error) { return true, s.one(ctx, sql, args, []any{&done}) })
 	return done, err
 }
 

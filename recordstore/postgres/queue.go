@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +19,7 @@ import (
 // due than reads along an index.
 const understood = `CASE WHEN (account = ANY($3::text[]) OR right(account, length($4::text)) = $4::text)
 		AND derivation = ANY($5::text[]) AND substring(request_hash FROM 1 FOR 1) = ANY($6::bytea[])
-		AND COALESCE(seal_version, 0) <= $7::integer AND (state IN ('planned', 'uncertain')
+		AND COALESCE(seal_version, 0) <= $7::integer AND (state IN ('planned', 'not_executed', 'uncertain')
 			OR state = 'sending' AND COALESCE(lease_expires_at <= (SELECT now FROM ledger), true)) THEN true ELSE false END`
 
 // takeDue chooses from the oldest due records, $11 of them. Where that is not all
@@ -66,14 +67,17 @@ WITH RECURSIVE ledger AS MATERIALIZED ({clock}), oldest AS MATERIALIZED (
 	FOR UPDATE OF r SKIP LOCKED
 ), taken AS (
 	UPDATE {schema}.record AS r SET
-		state = CASE WHEN r.state = 'planned' THEN r.state ELSE 'sending' END,
-		taken_from = CASE WHEN r.state = 'planned' THEN r.taken_from ELSE r.state END,
-		doubt = r.doubt OR r.state <> 'planned',
-		holder = CASE WHEN r.state = 'planned' THEN r.holder ELSE $8::text END,
-		fence = CASE WHEN r.state = 'planned' THEN r.fence ELSE r.fence + 1 END,
-		claimed_at = CASE WHEN r.state = 'planned' THEN r.claimed_at ELSE now END,
-		lease_expires_at = CASE WHEN r.state = 'planned' THEN r.lease_expires_at ELSE now + {us} * $9::bigint END,
-		due_at = now + {us} * $9::bigint, checks = r.checks + 1, version = r.version + 1
+		state = CASE WHEN {unsent} THEN r.state ELSE 'sending' END,
+		taken_from = CASE WHEN {unsent} THEN r.taken_from ELSE r.state END,
+		doubt = r.doubt OR NOT {unsent},
+		holder = CASE WHEN {unsent} THEN r.holder ELSE $8::text END,
+		fence = CASE WHEN {unsent} THEN r.fence ELSE r.fence + 1 END,
+		claimed_at = CASE WHEN {unsent} THEN r.claimed_at ELSE now END,
+		lease_expires_at = CASE WHEN {unsent} THEN r.lease_expires_at ELSE now + {us} * $9::bigint END,
+		sent_until = CASE WHEN NOT {unsent} AND COALESCE(GREATEST(r.created_at, r.claimed_at, r.answered_at) < $14::timestamptz, false)
+			THEN GREATEST(r.sent_until, $14::timestamptz) ELSE r.sent_until END,
+		due_at = now + {us} * $9::bigint,
+		checks = CASE WHEN {unsent} OR r.doubt THEN r.checks + 1 ELSE 1 END, version = r.version + 1
 	FROM chosen, ledger WHERE r.day = turn_day AND r.key_hash = turn_key
 	RETURNING day, key_hash, {columns}
 )
@@ -122,6 +126,7 @@ func (s *Store) dueArgs(q recordstore.DueQuery) []any {
 	return []any{
 		s.clock(), q.Provider, q.Accounts, text(mode), q.Derivations, versions, q.SealVersion,
 		q.Holder, micros(q.Lease), q.Limit, max(minCandidates, 4*q.Limit), place, maxScopes,
+		timestamp(q.LostBefore.Truncate(time.Microsecond)),
 	}
 }
 
@@ -217,21 +222,32 @@ func (s *Store) sinceMark(ctx context.Context, limit int) (found int, err error)
 }
 
 func (s *Store) everywhere(ctx context.Context, limit int) (found int, err error) {
-	var pages int64
-	if err := s.one(ctx, `SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::bigint`,
-		[]any{pgx.Identifier{s.schema, "record"}.Sanitize()}, []any{&pages}); err != nil {
-		return 0, err
-	}
-	for from := int64(0); from < pages && found < limit; from += sweptPages {
-		var here int
-		args := []any{s.clock(), limit - found, fmt.Sprintf("(%d,0)", from), fmt.Sprintf("(%d,0)", from+sweptPages)}
-		err := s.step(ctx, func() (bool, error) { return true, s.one(ctx, s.sql.sweep, args, []any{&here}) })
-		if err != nil {
-			return found, err
+	tables, err := collect(ctx, s, leaves, []any{pgx.Identifier{s.schema, "record"}.Sanitize()}, pgx.RowToStructByPos[leaf])
+	for _, t := range tables {
+		sql := strings.ReplaceAll(s.sql.sweep, within(s.schema, "{schema}.record"), within(s.schema, "{schema}.")+pgx.Identifier{t.Name}.Sanitize())
+		for from := int64(0); from < t.Pages && found < limit; from += sweptPages {
+			var here int
+			args := []any{s.clock(), limit - found, fmt.Sprintf("(%d,0)", from), fmt.Sprintf("(%d,0)", from+sweptPages)}
+			err := s.step(ctx, func() (bool, error) { return true, s.one(ctx, sql, args, []any{&here}) })
+			if err != nil {
+				return found, err
+			}
+			found += here
 		}
-		found += here
 	}
-	return found, nil
+	return found, err
+}
+
+// leaves are the tables that hold records: the partitions, or the one table.
+const leaves = `SELECT relname::text, pg_relation_size(oid) / current_setting('block_size')::bigint
+	FROM pg_class WHERE oid = to_regclass($1::text) AND relkind = 'r'
+		OR oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass($1::text))
+	ORDER BY relname`
+
+// leaf is a table that holds records.
+type leaf struct {
+	Name  string
+	Pages int64
 }
 
 // wake moves a record as recordstore.Woken says.
@@ -254,7 +270,7 @@ UNION ALL SELECT now, false, {columns} FROM move, {schema}.record WHERE {key} AN
 // Wake implements recordstore.Queue.
 func (s *Store) Wake(ctx context.Context, id recordstore.ID, externalRef string) (recordstore.Record, error) {
 	args := []any{s.clock(), id.Day, id.KeyHash[:], text(externalRef)}
-	rec, err := s.change(ctx, s.sql.wake, id, args, func(rec recordstore.Record, now time.Time) recordstore.Record {
+	rec, err := s.change(ctx, s.on(id).wake, id, args, func(rec recordstore.Record, now time.Time) recordstore.Record {
 		return recordstore.Woken(rec, externalRef, now)
 	})
 	if err != nil {

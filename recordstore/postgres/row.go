@@ -11,7 +11,7 @@ import (
 // columns are what every statement returns of a record, in the order of
 // row.fields. The primary key is not among them: who asks knows it.
 const columns = `scope_hash, provider, account, operation, command_id, class, derivation, request_hash,
-	state, doubt, taken_from, noted, look_only, blurred, evidence, outcome,
+	state, doubt, taken_from, from_plan, noted, look_only, blurred, evidence, outcome,
 	holder, fence, claimed_at, lease_expires_at, deliveries, window_ends_at, sent_until,
 	seal_version, request, response_status, response_headers, response_body,
 	external_ref, object_status, provider_request_id, error_code, answered_at,
@@ -23,6 +23,7 @@ type row struct {
 	record         recordstore.Record
 	scope          []byte
 	doubt          *bool
+	fromPlan       *bool
 	lookOnly       *bool
 	blurred        *bool
 	deliveries     zeronull.Int8
@@ -37,7 +38,7 @@ func (r *row) fields() []any {
 	return []any{
 		&r.scope, (*zeronull.Text)(&rec.Provider), (*zeronull.Text)(&rec.Account), (*zeronull.Text)(&rec.Operation),
 		(*zeronull.Text)(&rec.CommandID), (*zeronull.Text)(&rec.Class), (*zeronull.Text)(&rec.Derivation), &rec.Fingerprint,
-		(*zeronull.Text)(&rec.State), &r.doubt, (*zeronull.Text)(&rec.TakenFrom), (*zeronull.Text)(&rec.Noted),
+		(*zeronull.Text)(&rec.State), &r.doubt, (*zeronull.Text)(&rec.TakenFrom), &r.fromPlan, (*zeronull.Text)(&rec.Noted),
 		&r.lookOnly, &r.blurred,
 		(*zeronull.Text)(&rec.Evidence), (*zeronull.Text)(&rec.Outcome),
 		(*zeronull.Text)(&rec.Holder), (*zeronull.Int8)(&rec.Fence), moment(&rec.ClaimedAt), moment(&rec.LeaseEndsAt),
@@ -58,7 +59,7 @@ func (r *row) read(id recordstore.ID) (recordstore.Record, bool) {
 	}
 	rec.ID = id
 	copy(rec.Scope[:], r.scope)
-	rec.Doubt, rec.LookOnly, rec.Blurred = is(r.doubt), is(r.lookOnly), is(r.blurred)
+	rec.Doubt, rec.FromPlan, rec.LookOnly, rec.Blurred = is(r.doubt), is(r.fromPlan), is(r.lookOnly), is(r.blurred)
 	rec.Deliveries, rec.SealVersion = int(r.deliveries), int(r.sealVersion)
 	rec.ResponseStatus, rec.Checks = int(r.responseStatus), int(r.checks)
 	for _, t := range []*time.Time{

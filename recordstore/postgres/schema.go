@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,24 +36,60 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value::intege
 // call it at once: one works, the others wait for it and find it done. On an
 // up-to-date schema it only reads. The pool's user must own the schema, or be
 // allowed to create it. Builds of the last two minor versions keep working on the
-// newer schema; on one that this build is too old for it returns ErrSchema.
-// opts may be nil.
+// newer schema; on one that this build is too old for it returns ErrSchema. On a
+// ledger with partitions it also makes the months that are missing, up to the next
+// one. opts may be nil.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, opts *Options) error {
 	s := New(pool, opts)
 	if s.invalid != nil {
 		return s.invalid
 	}
-	has, err := readVersion(ctx, pool, s.schema)
-	if err == nil && has.number < schemaVersion {
-		err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return migrate(ctx, tx, s.schema) })
-		if err == nil {
-			has, err = readVersion(ctx, pool, s.schema)
-		}
-	}
+	has, err := s.migrate(ctx, opts != nil && opts.Partitions)
 	if err != nil {
 		return fmt.Errorf("postgres: migrate schema %q: %w", s.schema, err)
 	}
 	return has.check(s.schema)
+}
+
+// migrate returns the version that the schema then has.
+func (s *Store) migrate(ctx context.Context, partitions bool) (has version, err error) {
+	now, err := s.time(ctx)
+	if err != nil {
+		return has, err
+	}
+	if has, err = readVersion(ctx, s.pool, s.schema); err != nil {
+		return has, err
+	}
+	if has.number < schemaVersion {
+		sql := script(s.schema, partitions, now)
+		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return migrate(ctx, tx, s.schema, sql) })
+		if err == nil {
+			has, err = readVersion(ctx, s.pool, s.schema)
+		}
+		if err != nil {
+			return has, err
+		}
+	}
+	split, err := partitioned(ctx, s.pool, s.schema)
+	switch {
+	case err != nil:
+		return has, err
+	case partitions && !split:
+		return has, errors.New("its tables have no partitions, and get none afterwards: leave Options.Partitions out, or take another schema")
+	case !split:
+		return has, nil
+	}
+	if err := addMonths(ctx, s.pool, s.schema, now); err != nil {
+		return has, err
+	}
+	_, err = s.dropMonths(ctx)
+	return has, err
+}
+
+// time is the ledger's.
+func (s *Store) time(ctx context.Context) (now time.Time, err error) {
+	err = s.one(ctx, clock, []any{s.clock()}, []any{&now})
+	return now.UTC(), err
 }
 
 // WriteSchema writes what Migrate executes as plain SQL, for goose, Flyway, Atlas
@@ -64,18 +101,33 @@ func WriteSchema(w io.Writer, opts *Options) error {
 		return err
 	}
 	if _, err := fmt.Fprintf(w, "-- The schema of a samekey ledger, version %d, for PostgreSQL 15 or newer.\n%s",
-		schemaVersion, script(schema)); err != nil {
+		schemaVersion, script(schema, opts != nil && opts.Partitions, opts.time())); err != nil {
 		return fmt.Errorf("postgres: write schema: %w", err)
 	}
 	return nil
 }
 
-func script(schema string) string {
-	return within(schema, "CREATE SCHEMA IF NOT EXISTS {schema};\n\n"+schemaSQL+fmt.Sprintf(versionSQL, schemaVersion, fitsFrom))
+// script is what makes the schema. now says which months a ledger with partitions
+// begins with.
+func script(schema string, partitions bool, now time.Time) string {
+	records, trails, months := storage, "", ""
+	if partitions {
+		records, trails, months = byMonth, byMonth, firstMonths(now)
+	}
+	tables := strings.NewReplacer(" {records}", " "+records, " {trails}", strings.TrimRight(" "+trails, " ")).Replace(schemaSQL)
+	return within(schema, "CREATE SCHEMA IF NOT EXISTS {schema};\n\n"+tables+months+fmt.Sprintf(versionSQL, schemaVersion, fitsFrom))
 }
 
-// migrate runs in a transaction that holds the migration's lock.
-func migrate(ctx context.Context, tx pgx.Tx, schema string) error {
+// time is the clock's by which a schema is printed.
+func (o *Options) time() time.Time {
+	if o != nil && o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}
+
+// migrate applies sql in a transaction that holds the migration's lock.
+func migrate(ctx context.Context, tx pgx.Tx, schema, sql string) error {
 	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1::text, 0))", "samekey migration of "+schema)
 	if err != nil {
 		return err
@@ -84,7 +136,7 @@ func migrate(ctx context.Context, tx pgx.Tx, schema string) error {
 	if err != nil || has.number >= schemaVersion { // another instance was here first
 		return err
 	}
-	_, err = tx.Exec(ctx, script(schema))
+	_, err = tx.Exec(ctx, sql)
 	return err
 }
 
@@ -132,6 +184,11 @@ func (s *Store) Attach(ctx context.Context, p recordstore.Pins) error {
 	if err := has.check(s.schema); err != nil {
 		return fmt.Errorf("postgres: attach: %w", err)
 	}
+	split, err := partitioned(ctx, s.pool, s.schema)
+	if err != nil {
+		return fmt.Errorf("postgres: attach: %w", err)
+	}
+	s.byMonth.Store(split)
 	pinned, err := s.pins(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {
 		if err = s.pin(ctx, p); err == nil {

@@ -35,7 +35,8 @@ CREATE TABLE IF NOT EXISTS {schema}.record (
 	doubt boolean NOT NULL DEFAULT false,
 	look_only boolean NOT NULL DEFAULT false,
 	blurred boolean NOT NULL DEFAULT false,
-	key_hash bytea NOT NULL CHECK (octet_length(key_hash) = 16),
+	from_plan boolean NOT NULL DEFAULT false,
+	key_hash bytea NOT NULL,
 	scope_hash bytea NOT NULL,
 	provider text NOT NULL,
 	account text NOT NULL,
@@ -60,18 +61,10 @@ CREATE TABLE IF NOT EXISTS {schema}.record (
 	-- Both are the same before and after an ordinary call, so that they may be
 	-- indexed: NULL, and whether anything sealed is there.
 	waiting text GENERATED ALWAYS AS (CASE WHEN state IN ('uncertain', 'manual_review')
-		OR (state = 'sending' AND due_at IS NOT NULL) THEN state END) STORED,
+		OR (state IN ('sending', 'not_executed') AND due_at IS NOT NULL) THEN state END) STORED,
 	bodies boolean GENERATED ALWAYS AS (request IS NOT NULL OR response_headers IS NOT NULL OR response_body IS NOT NULL) STORED,
 	PRIMARY KEY (day, key_hash)
-) WITH (
-	-- A settled row is larger than the claimed one it replaces. Pages filled to
-	-- this degree hold all of their rows once settled, for sealed bodies of 256
-	-- bytes to 2 KB, so that the update stays on its page and touches no index.
-	fillfactor = 59,
-	autovacuum_vacuum_scale_factor = 0.05,
-	autovacuum_vacuum_insert_scale_factor = 0.05,
-	autovacuum_analyze_scale_factor = 0.05
-);
+) {records};
 -- Sealed bytes do not compress: no time is spent on trying.
 ALTER TABLE {schema}.record
 	ALTER COLUMN request SET STORAGE EXTERNAL,
@@ -87,7 +80,7 @@ CREATE INDEX IF NOT EXISTS record_due ON {schema}.record (provider, due_at) WHER
 CREATE INDEX IF NOT EXISTS record_due_of_scope ON {schema}.record (provider, scope_hash, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS record_waiting ON {schema}.record (provider, waiting, claimed_at) INCLUDE (lease_expires_at) WHERE waiting IS NOT NULL;
 -- What retention removes next: the bodies, then the record. A record that waits
--- for a decision is not among it.
+-- for a decision, or to be sent again, is not among it.
 CREATE INDEX IF NOT EXISTS record_ends ON {schema}.record (bodies, (CASE WHEN bodies THEN replay_until ELSE evidence_until END)) WHERE waiting IS NULL;
 CREATE INDEX IF NOT EXISTS record_claimed ON {schema}.record USING brin (claimed_at) WITH (pages_per_range = 32, autosummarize = on);
 
@@ -103,7 +96,7 @@ CREATE TABLE IF NOT EXISTS {schema}.trail (
 	actor text,
 	reason text,
 	PRIMARY KEY (day, key_hash, version)
-);
+) {trails};
 COMMENT ON TABLE {schema}.trail IS 'What happened to records beyond ordinary calls. It goes with its record.';
 COMMENT ON COLUMN {schema}.trail.version IS 'Of the record afterwards.';
 COMMENT ON COLUMN {schema}.trail.at IS 'When it happened.';
@@ -111,7 +104,7 @@ COMMENT ON COLUMN {schema}.trail.day IS 'Of the record.';
 COMMENT ON COLUMN {schema}.trail.key_hash IS 'Of the record.';
 COMMENT ON COLUMN {schema}.trail.from_state IS 'The record''s state before.';
 COMMENT ON COLUMN {schema}.trail.to_state IS 'The record''s state afterwards.';
-COMMENT ON COLUMN {schema}.trail.kind IS 'takeover, lookup, report, webhook, verdict, abandon, erase or purge.';
+COMMENT ON COLUMN {schema}.trail.kind IS 'takeover, plan, resend, lookup, report, webhook, verdict, abandon, erase or purge.';
 COMMENT ON COLUMN {schema}.trail.actor IS 'A person''s name, or what part of the software.';
 COMMENT ON COLUMN {schema}.trail.reason IS 'The reason, or what was seen.';
 
@@ -129,6 +122,7 @@ COMMENT ON COLUMN {schema}.record.request_hash IS 'Keyed hash of what the reques
 COMMENT ON COLUMN {schema}.record.state IS 'planned, sending, succeeded, refused, not_executed, uncertain, manual_review or abandoned.';
 COMMENT ON COLUMN {schema}.record.doubt IS 'An earlier claim may have delivered, and its answer is not known.';
 COMMENT ON COLUMN {schema}.record.taken_from IS 'The state that the last claim found; NULL for a new record.';
+COMMENT ON COLUMN {schema}.record.from_plan IS 'It began as a plan: while it is not_executed it is due and sent again.';
 COMMENT ON COLUMN {schema}.record.noted IS 'While sending: a fact handed in by somebody who does not hold the claim.';
 COMMENT ON COLUMN {schema}.record.look_only IS 'The answers so far teach nothing more by a resend.';
 COMMENT ON COLUMN {schema}.record.blurred IS 'An answer so far was a stored failure that says nothing: absence proves nothing.';
@@ -141,7 +135,7 @@ COMMENT ON COLUMN {schema}.record.claimed_at IS 'Of the last claim.';
 COMMENT ON COLUMN {schema}.record.lease_expires_at IS 'Until then nobody else may send.';
 COMMENT ON COLUMN {schema}.record.deliveries IS 'Requests that may have reached the wire, of all claims that were settled.';
 COMMENT ON COLUMN {schema}.record.window_ends_at IS 'Until then the provider deduplicates by the key; NULL: not known.';
-COMMENT ON COLUMN {schema}.record.sent_until IS 'End of the last lease under which a request may have been written.';
+COMMENT ON COLUMN {schema}.record.sent_until IS 'End of the last lease under which a request may have been written, or the restore that may have lost later ones.';
 COMMENT ON COLUMN {schema}.record.seal_version IS 'Format of the sealed columns: request, response_headers, response_body.';
 COMMENT ON COLUMN {schema}.record.request IS 'Sealed request, to be resent as it is; cleared when the record is succeeded or refused.';
 COMMENT ON COLUMN {schema}.record.response_status IS 'Status of the recorded answer.';
@@ -152,10 +146,10 @@ COMMENT ON COLUMN {schema}.record.object_status IS 'The object''s status in the 
 COMMENT ON COLUMN {schema}.record.provider_request_id IS 'The provider''s id of the exchange.';
 COMMENT ON COLUMN {schema}.record.error_code IS 'Our code of a refusal and the provider''s, as refused:card_declined.';
 COMMENT ON COLUMN {schema}.record.answered_at IS 'When the answer was recorded.';
-COMMENT ON COLUMN {schema}.record.due_at IS 'When the reconciler looks next; NULL through an ordinary call.';
-COMMENT ON COLUMN {schema}.record.checks IS 'How often the reconciler looked.';
+COMMENT ON COLUMN {schema}.record.due_at IS 'When the reconciler looks next; NULL through an ordinary call. While sending: the lease''s end, or the check that was due when a call took the record over.';
+COMMENT ON COLUMN {schema}.record.checks IS 'How often the reconciler looked, since the doubt or the plan began.';
 COMMENT ON COLUMN {schema}.record.not_after IS 'Never sent after it.';
-COMMENT ON COLUMN {schema}.record.waiting IS 'The state, where the record waits for a check or a person: uncertain, manual_review, or sending and due.';
+COMMENT ON COLUMN {schema}.record.waiting IS 'The state, where the record waits for a check or a person: uncertain, manual_review, or sending or not_executed and due.';
 COMMENT ON COLUMN {schema}.record.bodies IS 'Whether a sealed column holds anything.';
 COMMENT ON COLUMN {schema}.record.replay_until IS 'Until then the answer''s body is kept.';
 COMMENT ON COLUMN {schema}.record.evidence_until IS 'Until then the record is kept; NULL in the tombstone of a command without a day.';

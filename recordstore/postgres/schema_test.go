@@ -78,7 +78,7 @@ func TestPrintedSchemaEqualsMigrate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, opts := range []*postgres.Options{nil, {Schema: `Pay"ments 1`}} {
+	for _, opts := range []*postgres.Options{nil, {Schema: `Pay"ments 1`}, {Schema: "It's by month", Partitions: true}} {
 		dsn := pgtest.DSN(t)
 		var script bytes.Buffer
 		if err := postgres.WriteSchema(&script, opts); err != nil {

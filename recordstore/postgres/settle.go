@@ -17,8 +17,11 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 	if err := st.Check(); err != nil {
 		return recordstore.Record{}, fmt.Errorf("postgres: settle: %w", err)
 	}
-	args := append(s.resultArgs(st.ID, st.Result), st.Holder, st.Fence, text(st.Noted))
-	rec, err := s.settleBy(ctx, s.sql.settle, st.ID, args, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+	sql, args := s.on(st.ID).end, append(s.resultArgs(st.ID, st.Result), st.Holder, st.Fence, text(st.Noted), st.Uncounted)
+	if st.Entry != nil {
+		sql, args = s.on(st.ID).settle, append(args, entryArgs(st.Entry)...)
+	}
+	rec, err := s.settleBy(ctx, sql, st.ID, args, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
 		return recordstore.Settled(rec, st, now)
 	})
 	if err != nil {
@@ -32,7 +35,7 @@ func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Res
 	if err := r.Check(); err != nil {
 		return recordstore.Record{}, fmt.Errorf("postgres: report: %w", err)
 	}
-	rec, err := s.change(ctx, s.sql.report, id, s.resultArgs(id, r), func(rec recordstore.Record, now time.Time) recordstore.Record {
+	rec, err := s.change(ctx, s.on(id).report, id, append(s.resultArgs(id, r), entryArgs(r.Entry)...), func(rec recordstore.Record, now time.Time) recordstore.Record {
 		return recordstore.Reported(rec, r, now)
 	})
 	if err != nil {
@@ -46,7 +49,7 @@ func (s *Store) Renew(ctx context.Context, id recordstore.ID, holder string, fen
 	var renewed, found bool
 	err := s.step(ctx, func() (bool, error) {
 		args := []any{s.clock(), id.Day, id.KeyHash[:], holder, fence, micros(lease)}
-		return true, s.one(ctx, s.sql.renew, args, []any{&renewed, &found})
+		return true, s.onRecord(ctx, id, s.on(id).renew, args, []any{&renewed, &found})
 	})
 	switch {
 	case err == nil && !found:
@@ -74,7 +77,7 @@ func (s *Store) read(ctx context.Context, id recordstore.ID) (recordstore.Record
 		now time.Time
 		r   row
 	)
-	err := s.one(ctx, s.sql.get, []any{s.clock(), id.Day, id.KeyHash[:]}, append([]any{&now}, r.fields()...))
+	err := s.one(ctx, s.on(id).get, []any{s.clock(), id.Day, id.KeyHash[:]}, append([]any{&now}, r.fields()...))
 	rec, _ := r.read(id)
 	return rec, now.UTC(), missing(err)
 }
@@ -91,7 +94,7 @@ func (s *Store) change(ctx context.Context, sql string, id recordstore.ID, args 
 			changed bool
 			found   row
 		)
-		if err := s.one(ctx, sql, args, append([]any{&now, &changed}, found.fields()...)); err != nil {
+		if err := s.onRecord(ctx, id, sql, args, append([]any{&now, &changed}, found.fields()...)); err != nil {
 			return true, missing(err)
 		}
 		rec, _ = found.read(id)
@@ -108,7 +111,7 @@ func (s *Store) settleBy(ctx context.Context, sql string, id recordstore.ID, arg
 	var rec recordstore.Record
 	err := s.step(ctx, func() (done bool, err error) {
 		var r row
-		err = s.one(ctx, sql, args, r.fields())
+		err = s.onRecord(ctx, id, sql, args, r.fields())
 		if err == nil {
 			rec, _ = r.read(id)
 		}
@@ -127,13 +130,13 @@ func (s *Store) settleBy(ctx context.Context, sql string, id recordstore.ID, arg
 
 // resultArgs are the parameters that settle, report and resolve share.
 func (s *Store) resultArgs(id recordstore.ID, r recordstore.Result) []any {
-	return append([]any{
+	return []any{
 		s.clock(), id.Day, id.KeyHash[:], string(r.State),
 		text(r.Evidence), text(r.Outcome), text(r.ErrorCode), number(r.Deliveries),
 		number(r.ResponseStatus), sealed(r.ResponseHeader), sealed(r.ResponseBody), number(r.SealVersion),
 		text(r.ExternalRef), text(r.ObjectStatus), text(r.RequestID), micros(max(r.DueIn, 0)),
 		r.LookOnly, r.Blurred,
-	}, entryArgs(r.Entry)...)
+	}
 }
 
 // entryArgs are an entry's parameters, NULLs for none.

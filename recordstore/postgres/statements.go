@@ -11,41 +11,63 @@ import "strings"
 // was seen, or under the holder and fence that a statement names.
 type statements struct {
 	claim, plan, settle, report, renew, get string // This file, and plan.go.
+	begin, end                              string // ordinary.go.
 	takeDue, findCrashed, sweep, wake       string // queue.go
 	backlog                                 string
 	resolve, abandon, erase, trail          string // desk.go
 	empty, purgeable, remove, shrink, raise string // purge.go
+	kept                                    string // month_purge.go; it names a month.
 }
 
-func statementsFor(schema string) statements {
+func statementsFor(schema string) statements { return statementsWith(schema, key, frontier) }
+
+func statementsWith(schema, key, frontier string) statements {
 	parts := strings.NewReplacer(
-		"{result}", result, "{columns}", columns, "{clock}", clock, "{key}", key, "{us}", us, "{today}", today,
-		"{ledger}", ledgerOf, "{writable}", writable, "{trail}", trailColumns, "{dead}", dead, "{crashed}", crashed,
+		"{result}", result, "{columns}", columns, "{clock}", clock, "{key}", key, "{frontier}", frontier, "{us}", us, "{today}", today,
+		"{ledger}", ledgerOf, "{writable}", writable, "{trail}", trailColumns, "{dead}", dead, "{crashed}", crashed, "{unsent}", unsent, "{behind}", behind, "{waits}", waits,
+		"{begun}", begun, "{settling}", settling, "{settling_by}", settlingBy, "{holds}", holds,
 		"{understood}", understood, "{mark}", mark, "{settled}", settled, "{ends}", ends, "{over}", over, "{past}", past, "{ended}", ended,
 	)
 	fill := func(sql string) string {
-		for strings.Contains(strings.ReplaceAll(sql, "{schema}", ""), "{") { // parts have parts
-			sql = parts.Replace(sql)
+		for last := ""; sql != last; { // parts have parts
+			last, sql = sql, parts.Replace(sql)
 		}
 		return within(schema, sql)
 	}
 	return statements{
+		begin: fill(begin), end: fill(end),
 		claim: fill(claim), plan: fill(plan), settle: fill(settle), report: fill(report), renew: fill(renew), get: fill(get),
 		takeDue: fill(takeDue), findCrashed: fill(findCrashed), sweep: fill(sweep), wake: fill(wake), backlog: fill(backlog),
 		resolve: fill(resolve), abandon: fill(abandon), erase: fill(erase), trail: fill(trail),
 		empty: fill(empty), purgeable: fill(purgeable), remove: fill(remove), shrink: fill(shrink), raise: fill(raise),
+		kept: fill(kept),
 	}
 }
 
+// Where a record is, and how far its class may be forgotten.
+const (
+	key      = `day = $2::integer AND key_hash = $3::bytea`
+	frontier = `f.day FROM {schema}.frontier AS f WHERE f.class = $4::text`
+)
+
 const (
 	clock = `SELECT COALESCE($1::timestamptz, clock_timestamp()) AS now`
-	key   = `day = $2::integer AND key_hash = $3::bytea`
 	us    = `interval '1 microsecond'` // durations come as a number of it
 	today = `floor(date_part('epoch', now) / 86400)`
 	dead  = `COALESCE(lease_expires_at <= now, true)`
 
+	// unsent is said of a record whose claim begins without doubt.
+	unsent = `r.state IN ('planned', 'not_executed')`
+
+	// behind tells what recordstore.MayBeBehind does. LostBefore is $6 of a claim.
+	behind = `COALESCE(GREATEST(r.created_at, r.claimed_at, r.answered_at) < $6::timestamptz, false)`
+
+	// waits tells whether a check was due when the holder took the record: else the
+	// due time, where there is one, is the end of the lease.
+	waits = `r.due_at IS NOT NULL AND r.due_at IS DISTINCT FROM r.lease_expires_at`
+
 	// ledgerOf is what a new record of class $4 is measured by.
-	ledgerOf = `SELECT now, COALESCE((SELECT f.day FROM {schema}.frontier AS f WHERE f.class = $4::text), 0) AS frontier
+	ledgerOf = `SELECT now, COALESCE((SELECT {frontier}), 0) AS frontier
 	FROM ({clock}) AS clock`
 
 	// writable tells whether a new record may be written that is not sent after $9.
@@ -65,39 +87,34 @@ const (
 const claim = `
 WITH ledger AS MATERIALIZED ({ledger}), seen AS MATERIALIZED (
 	SELECT version AS seen_version,
-		noted IS NULL AND derivation <> 'foreign' AND (state IN ('planned', 'not_executed') OR NOT look_only
-			AND COALESCE(now < window_ends_at, false) AND COALESCE(now < LEAST(not_after, $9::timestamptz), true)) AS sends,
-		request_hash = ANY($5::bytea[]) AND derivation = ANY($6::text[]) AND COALESCE(seal_version, 0) <= $7::integer
+		noted IS NULL AND NOT look_only AND derivation <> 'foreign' AND CASE WHEN {unsent} THEN NOT {behind}
+			ELSE COALESCE(now < window_ends_at, false) AND COALESCE(now < LEAST(not_after, $9::timestamptz), true) END AS sends,
+		{behind} AS is_behind,
+		request_hash = ANY($5::bytea[]) AND derivation = ANY($21::text[]) AND COALESCE(seal_version, 0) <= $7::integer
 		AND CASE
 			WHEN state = 'uncertain' THEN true
 			WHEN state = 'sending' THEN holder <> $8::text AND {dead}
-			WHEN state IN ('planned', 'not_executed') THEN COALESCE(now < LEAST(not_after, $9::timestamptz), true)
+			WHEN {unsent} THEN {behind} OR COALESCE(now < LEAST(not_after, $9::timestamptz), true)
 			ELSE false
 		END AS takeable
-	FROM {schema}.record, ledger WHERE {key}
+	FROM {schema}.record AS r, ledger WHERE {key}
 ), made AS (
-	INSERT INTO {schema}.record (day, key_hash, class, request_hash, derivation, holder,
-		scope_hash, provider, account, operation, command_id, request, seal_version,
-		state, doubt, look_only, fence, version, created_at, claimed_at, lease_expires_at,
-		window_ends_at, not_after, sent_until,
-		replay_until, evidence_until)
-	SELECT $2::integer, $3::bytea, $4::text, ($5::bytea[])[1], $12::text, $8::text,
-		$14::bytea, $15::text, $16::text, $17::text, $18::text,
-		$13::bytea, CASE WHEN $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) END,
-		'sending', $21::timestamptz IS NOT NULL, $21::timestamptz IS NOT NULL, 1, 1, now, now, now + {us} * $10::bigint,
-		CASE WHEN $21::timestamptz IS NULL THEN now + {us} * $11::bigint END, $9::timestamptz, COALESCE($21::timestamptz, now + {us} * $10::bigint),
-		now + {us} * $19::bigint, now + {us} * $20::bigint
+	{begun}
 	FROM ledger WHERE NOT EXISTS (SELECT FROM seen) AND {writable}
 	ON CONFLICT (day, key_hash) DO NOTHING
 	RETURNING {columns}
 ), taken AS (
 	UPDATE {schema}.record AS r SET
-		state = 'sending', taken_from = r.state, doubt = r.state NOT IN ('planned', 'not_executed'),
+		state = 'sending', taken_from = r.state, doubt = is_behind OR NOT {unsent}, look_only = r.look_only OR is_behind AND {unsent},
+		checks = CASE WHEN {unsent} AND NOT is_behind OR NOT {unsent} AND r.doubt THEN r.checks ELSE 0 END,
 		holder = $8::text, fence = r.fence + 1, version = r.version + 1,
 		claimed_at = now, lease_expires_at = now + {us} * $10::bigint,
-		window_ends_at = CASE WHEN r.state IN ('planned', 'not_executed') THEN now + {us} * $11::bigint ELSE r.window_ends_at END,
+		window_ends_at = CASE WHEN NOT {unsent} THEN r.window_ends_at WHEN NOT is_behind THEN now + {us} * $11::bigint END,
 		not_after = LEAST(r.not_after, $9::timestamptz),
-		sent_until = CASE WHEN sends THEN now + {us} * $10::bigint ELSE r.sent_until END, due_at = NULL,
+		sent_until = CASE WHEN sends THEN now + {us} * $10::bigint WHEN is_behind THEN GREATEST(r.sent_until, $6::timestamptz) ELSE r.sent_until END,
+		due_at = CASE WHEN r.state = 'uncertain' THEN r.due_at END,
+		replay_until = CASE WHEN {unsent} THEN GREATEST(r.replay_until, now + {us} * $19::bigint) ELSE r.replay_until END,
+		evidence_until = CASE WHEN {unsent} THEN GREATEST(r.evidence_until, now + {us} * $20::bigint) ELSE r.evidence_until END,
 		request = COALESCE(r.request, $13::bytea),
 		seal_version = CASE WHEN r.request IS NULL AND $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) ELSE r.seal_version END
 	FROM seen, ledger WHERE {key} AND r.version = seen_version AND takeable
@@ -127,25 +144,24 @@ const result = `
 		object_status = COALESCE($14::text, r.object_status),
 		provider_request_id = COALESCE($15::text, r.provider_request_id),
 		answered_at = move.now,
-		due_at = CASE WHEN move.next = 'sending' THEN r.due_at ELSE move.now + {us} * $16::bigint END,
+		due_at = CASE WHEN move.next = 'sending' THEN r.due_at
+			WHEN $16::bigint IS NULL OR move.next = 'not_executed' AND NOT r.from_plan THEN NULL
+			WHEN move.next = 'uncertain' AND {waits} THEN r.due_at
+			ELSE move.now + {us} * $16::bigint END,
 		request = CASE WHEN move.next IN ('succeeded', 'refused') THEN NULL ELSE r.request END,
 		version = r.version + 1`
 
 // trailColumns are what an entry fills.
 const trailColumns = `{schema}.trail (day, key_hash, at, version, from_state, to_state, kind, actor, reason)`
 
-// settle returns no row where it changes nothing.
+// settle is end with an entry for the trail.
 const settle = `
-WITH move AS MATERIALIZED (
-	SELECT now, $4::text AS next FROM ({clock}) AS clock
-), settled AS (
-	UPDATE {schema}.record AS r SET {result}
-	FROM move WHERE {key} AND r.state = 'sending' AND r.holder = $22::text AND r.fence = $23::bigint
-		AND r.noted IS NOT DISTINCT FROM $24::text
+WITH move AS MATERIALIZED ({settling_by}), settled AS (
+	{settling} FROM move WHERE {holds}
 	RETURNING {columns}
 ), entered AS (
-	INSERT INTO {trail} SELECT $2::integer, $3::bytea, now, version, 'sending', state, $19::text, $20::text, $21::text
-	FROM move, settled WHERE $19::text IS NOT NULL
+	INSERT INTO {trail} SELECT $2::integer, $3::bytea, now, version, 'sending', state, $23::text, $24::text, $25::text
+	FROM move, settled
 )
 SELECT {columns} FROM settled`
 
@@ -181,7 +197,7 @@ const renew = `
 WITH renewed AS (
 	UPDATE {schema}.record AS r SET
 		lease_expires_at = GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint),
-		due_at = GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint),
+		due_at = CASE WHEN {waits} THEN r.due_at ELSE GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint) END,
 		sent_until = GREATEST(r.lease_expires_at, clock.now + {us} * $6::bigint),
 		version = r.version + 1
 	FROM ({clock}) AS clock

@@ -18,10 +18,12 @@ import (
 
 // harness opens ledgers for the conformance suite, each in a schema of its own.
 type harness struct {
-	mode  pgx.QueryExecMode
-	plain bool // Plan in transactions of database/sql.
-	pool  *pgxpool.Pool
-	opts  *postgres.Options
+	mode   pgx.QueryExecMode
+	plain  bool // Plan in transactions of database/sql.
+	direct bool // Each step alone.
+	months bool // In partitions.
+	pool   *pgxpool.Pool
+	opts   *postgres.Options
 }
 
 func newHarness(t testing.TB, mode pgx.QueryExecMode) *harness {
@@ -30,13 +32,24 @@ func newHarness(t testing.TB, mode pgx.QueryExecMode) *harness {
 }
 
 func (h *harness) Open(t testing.TB, now func() time.Time) recordstore.Store {
-	h.opts = &postgres.Options{Schema: rand.Text(), Now: now}
+	h.opts = &postgres.Options{Schema: rand.Text(), Now: now, Direct: h.direct, Partitions: h.months}
 	migrate(t, h.pool, h.opts)
-	return postgres.New(h.pool, h.opts)
+	if h.months {
+		addAncient(t, h.pool, h.opts.Schema)
+	}
+	return h.store(h.pool)
 }
 
 func (h *harness) Reopen(t testing.TB) recordstore.Store {
-	return postgres.New(configured(t, h.pool, func(*pgxpool.Config) {}), h.opts)
+	return h.store(configured(t, h.pool, func(*pgxpool.Config) {}))
+}
+
+func (h *harness) store(pool *pgxpool.Pool) *postgres.Store {
+	s := postgres.New(pool, h.opts)
+	if h.months {
+		postgres.ByMonth(s)
+	}
+	return s
 }
 
 func (h *harness) Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Record) {

@@ -110,7 +110,7 @@ func brokenClaims() []brokenStore {
 				}
 				return b.Store.Claim(ctx, c)
 			}}},
-		{"still due while it is sent", "claim/takeover grid/claim",
+		{"a plan still due while it is sent", "due/planned grid/claim",
 			afterClaim(func(_ *broken, _ recordstore.Claim, before, rec *recordstore.Record) { rec.DueAt = before.DueAt })},
 		{"frozen request replaced", "claim/request grid/claim",
 			afterClaim(func(_ *broken, c recordstore.Claim, _, rec *recordstore.Record) { rec.Request = c.Request })},

@@ -56,12 +56,32 @@ func brokenRestores() []brokenStore {
 			afterLoss(func(b *broken, c recordstore.Claim, rec *recordstore.Record) { rec.WindowEndsAt = b.now().Add(window) })},
 		{"a lost record sent until its own lease ends", "claim/lost grid/new",
 			afterLoss(func(_ *broken, _ recordstore.Claim, rec *recordstore.Record) { rec.SentUntil = rec.LeaseEndsAt })},
-		{"a record that is there taken for lost", "claim/lost_found grid/claim",
+		{"every record taken for lost", "claim/lost_since claim/lost_unsent grid/claim",
 			afterClaim(func(_ *broken, c recordstore.Claim, before, rec *recordstore.Record) {
 				if before.Version > 0 && !c.LostBefore.IsZero() {
 					rec.SentUntil, rec.WindowEndsAt = c.LostBefore, time.Time{}
 				}
 			})},
+		{"records believed that a restore brought back", "claim/lost_since claim/lost_unsent grid/claim",
+			steps{claim: func(b *broken, ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
+				if _, _, err := b.Store.Get(ctx, c.ID); err == nil {
+					c.LostBefore = time.Time{}
+				}
+				return b.Store.Claim(ctx, c)
+			}}},
+		{"brought back and expired", "claim/lost_unsent grid/claim",
+			steps{claim: func(b *broken, ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
+				rec, now, err := b.Store.Get(ctx, c.ID)
+				if err == nil && !rec.NotAfter.IsZero() && !now.Before(rec.NotAfter) && rec.State != recordstore.Sending {
+					return recordstore.Claimed{Decision: recordstore.Expired, Record: rec, Now: now}, nil
+				}
+				return b.Store.Claim(ctx, c)
+			}}},
+		{"a reconciler that knows of no restore", "due/lost due/grid",
+			steps{takeDue: func(b *broken, ctx context.Context, q recordstore.DueQuery) ([]recordstore.Record, time.Time, error) {
+				q.LostBefore = time.Time{}
+				return b.Store.TakeDue(ctx, q)
+			}}},
 		{"a restore not remembered", "restored/mark", marking(func(before, _ time.Time) time.Time { return before })},
 		{"a restore never lifted", "restored/mark", marking(func(before, t time.Time) time.Time {
 			if t.IsZero() {

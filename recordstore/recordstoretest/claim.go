@@ -16,7 +16,7 @@ func claimCases() []testCase {
 		{"claim/window_closed", "R13: after the window the provider executes the same key anew, so only a look-up may speak", claimWindowClosed},
 		{"claim/look_only", "C11: where a resend teaches nothing more, only a look-up may speak, until the record is settled", claimLookOnly},
 		{"claim/foreign", "a key that another maker chose is never resent by us", claimForeign},
-		{"claim/not_executed", "what was proved not to have happened is sent again without doubt and with a new window", claimNotExecuted},
+		{"claim/not_executed", "what was proved not to have happened is sent again without doubt, with a new window, and kept as long as a new record", claimNotExecuted},
 		{"claim/settled", "a settled command is answered from the ledger, never sent again", claimSettled},
 		{"claim/ended", "what a person must decide, or has forbidden, is not sent", claimEnded},
 		{"claim/conflict", "another request under the same key is refused and leaves no trace in the record", claimConflict},
@@ -89,7 +89,7 @@ func claimTakeover(l *ledger) {
 		l.Errorf("DueAt is %v, want a minute from now", got.DueAt)
 	}
 	got = l.claim(by(c, "third"), recordstore.Send)
-	if !got.Doubt || !got.DueAt.IsZero() || !got.WindowEndsAt.Equal(start.Add(window)) || got.TakenFrom != recordstore.Uncertain {
+	if !got.Doubt || !got.DueAt.Equal(now.Add(time.Minute)) || !got.WindowEndsAt.Equal(start.Add(window)) || got.TakenFrom != recordstore.Uncertain {
 		l.Errorf("taken from uncertain: Doubt %v, DueAt %v, WindowEndsAt %v, TakenFrom %q", got.Doubt, got.DueAt, got.WindowEndsAt, got.TakenFrom)
 	}
 }
@@ -159,6 +159,18 @@ func claimNotExecuted(l *ledger) {
 	if got.Doubt || got.TakenFrom != recordstore.NotExecuted || got.Fence != 3 || !got.WindowEndsAt.Equal(l.clock.Now().Add(window)) {
 		l.Errorf("Doubt %v, TakenFrom %q, Fence %d, WindowEndsAt %v", got.Doubt, got.TakenFrom, got.Fence, got.WindowEndsAt)
 	}
+	kept := func(what string, got recordstore.Record, since time.Time) {
+		l.Helper()
+		if !got.ReplayUntil.Equal(since.Add(c.Replay)) || !got.EvidenceUntil.Equal(since.Add(c.Evidence)) {
+			l.Errorf("%s: answers are kept until %v, evidence until %v: want what the claim asks for from %v on", what, got.ReplayUntil, got.EvidenceUntil, since)
+		}
+	}
+	sent := l.clock.Now()
+	kept("sent anew", got, sent)
+	l.settle(got, recordstore.Result{State: recordstore.NotExecuted})
+	shorter := by(c, "fourth")
+	shorter.Replay, shorter.Evidence = c.Replay/2, c.Evidence/2
+	kept("sent anew by a client that keeps less", l.claim(shorter, recordstore.Send), sent)
 }
 
 func claimSettled(l *ledger) {

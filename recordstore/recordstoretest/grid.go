@@ -98,12 +98,26 @@ func newMeeting(n int, state recordstore.State, chance *rand.Rand) meeting {
 	if chance.IntN(3) == 0 {
 		c.Window = 0
 	}
-	if chance.IntN(3) == 0 { // Decides nothing: the record is there.
-		c.LostBefore = start.Add(-time.Minute)
-	}
 	rec := found(c)
 	rec.State = state
+	if chance.IntN(3) > 0 { // A restore before or after the record's last change decides whether it is believed.
+		c.LostBefore = start.Add([]time.Duration{-time.Minute, time.Microsecond - time.Minute, -time.Second}[chance.IntN(3)])
+		switch chance.IntN(4) { // The last change is a settlement's, a claim's or the plan's.
+		case 0:
+			rec.AnsweredAt, rec.ClaimedAt = time.Time{}, start.Add(-time.Minute)
+		case 1:
+			rec.AnsweredAt, rec.ClaimedAt, rec.CreatedAt = time.Time{}, time.Time{}, start.Add(-time.Minute)
+		}
+		rec.SentUntil = []time.Time{{}, start.Add(-time.Hour), start}[chance.IntN(3)]
+	}
 	rec.Doubt = chance.IntN(2) == 0
+	rec.FromPlan = chance.IntN(2) == 0
+	if chance.IntN(4) == 0 {
+		rec.DueAt = time.Time{}
+	}
+	if chance.IntN(2) == 0 {
+		rec.ReplayUntil, rec.EvidenceUntil = start.Add(2*c.Replay), time.Time{}
+	}
 	rec.LookOnly = chance.IntN(4) == 0
 	rec.Blurred = chance.IntN(2) == 0
 	rec.TakenFrom = append([]recordstore.State{""}, states[:]...)[chance.IntN(len(states)+1)]
@@ -189,6 +203,7 @@ func gridNew(l *ledger) {
 }
 
 func gridSettle(l *ledger) {
+	chance := rand.New(rand.NewPCG(3, 4))
 	targets := []recordstore.State{
 		recordstore.Succeeded, recordstore.Refused, recordstore.NotExecuted, recordstore.Uncertain, recordstore.ManualReview,
 	}
@@ -201,8 +216,10 @@ func gridSettle(l *ledger) {
 		rec.Doubt, rec.LookOnly, rec.Blurred = pick[6]&1 == 1, pick[6]&2 == 2, pick[6]&2 == 2
 		s := recordstore.Settlement{
 			ID: rec.ID, Holder: []string{rec.Holder, "another"}[pick[1]], Fence: rec.Fence - int64(pick[2]),
-			Noted: notes[pick[3]], Result: gridResult(targets[pick[4]], pick[5]),
+			Noted: notes[pick[3]], Result: gridResult(targets[pick[4]], pick[5]), Uncounted: chance.IntN(2) == 0,
 		}
+		rec.FromPlan, rec.Checks = chance.IntN(2) == 0, chance.IntN(3)
+		rec.DueAt = []time.Time{{}, rec.LeaseEndsAt, start.Add(time.Second), start.Add(-time.Second)}[chance.IntN(4)]
 		want, wantErr := recordstore.Settled(*rec, s, start)
 		return move{
 			about: fmt.Sprintf("%s noted %q settled to %s (noted %q, holder %d, fence %d, result %d, before %d)",
@@ -235,6 +252,7 @@ func gridReport(l *ledger) {
 func gridRenew(l *ledger) {
 	l.gridMoves(func(rec *recordstore.Record, pick []int) move {
 		rec.LeaseEndsAt = start.Add([]time.Duration{0, time.Microsecond, 10 * lease}[pick[0]])
+		rec.DueAt = []time.Time{{}, rec.LeaseEndsAt, start.Add(time.Hour)}[pick[3]]
 		holder, fence := []string{rec.Holder, "another"}[pick[1]], rec.Fence-int64(pick[2])
 		want, wantErr := recordstore.Renewed(*rec, holder, fence, lease, start)
 		return move{
@@ -245,7 +263,7 @@ func gridRenew(l *ledger) {
 				return want, err
 			},
 		}
-	}, 3, 2, 2)
+	}, 3, 2, 2, 3)
 }
 
 // gridResult returns a result that fills every field, or as few as it can.

@@ -79,7 +79,7 @@ func planNew(l *ledger) {
 	want := recordstore.Record{
 		ID: c.ID, Scope: c.Scope, Provider: c.Provider, Account: c.Account, Operation: c.Operation,
 		CommandID: c.CommandID, Class: c.Class, Derivation: c.Derivation, Fingerprint: c.Fingerprints[0],
-		State: recordstore.Planned, Version: 1, CreatedAt: start, DueAt: start,
+		State: recordstore.Planned, FromPlan: true, Version: 1, CreatedAt: start, DueAt: start,
 		NotAfter: c.NotAfter, SealVersion: 3, Request: c.Request,
 		ReplayUntil: start.Add(c.Replay), EvidenceUntil: start.Add(c.Evidence),
 	}
@@ -166,7 +166,7 @@ func planClaimed(l *ledger) {
 	now := l.clock.Now()
 	want.State, want.TakenFrom, want.Holder, want.Fence, want.Version = recordstore.Sending, recordstore.Planned, c.Holder, 1, 2
 	want.ClaimedAt, want.LeaseEndsAt, want.SentUntil, want.DueAt = now, now.Add(lease), now.Add(lease), time.Time{}
-	want.WindowEndsAt = now.Add(window)
+	want.WindowEndsAt, want.ReplayUntil, want.EvidenceUntil = now.Add(window), now.Add(c.Replay), now.Add(c.Evidence)
 	got := l.claim(c, recordstore.Send)
 	l.same("the claimed plan", got, want)
 	tx := l.begin()

@@ -141,22 +141,28 @@ func purgeToday(l *ledger) {
 }
 
 func purgeUnresolved(l *ledger) {
-	unresolved := []recordstore.State{recordstore.Planned, recordstore.Sending, recordstore.Uncertain, recordstore.ManualReview}
+	unresolved := []recordstore.State{
+		recordstore.Planned, recordstore.Sending, recordstore.Uncertain, recordstore.ManualReview, recordstore.NotExecuted,
+	}
+	waits := func(n int, state recordstore.State, day int32) recordstore.Record {
+		rec := outlived(n, 0, state)
+		rec.ID.Day = day
+		rec.Request, rec.ResponseBody = []byte("frozen request"), []byte("earlier body")
+		if state == recordstore.NotExecuted { // A plan that is to be sent again.
+			rec.FromPlan, rec.DueAt = true, start
+		}
+		return rec
+	}
 	for n, state := range unresolved {
 		for _, day := range []int32{identity(n).Day - 450, 0} {
-			rec := outlived(n, 0, state)
-			rec.ID.Day = day
-			rec.Request, rec.ResponseBody = []byte("frozen request"), []byte("earlier body")
-			l.seed(rec)
+			l.seed(waits(n, state, day))
 		}
 	}
 	l.seed(outlived(9, 440, recordstore.Succeeded))
 	l.purge(10, recordstore.Purged{Records: 1})
 	for n, state := range unresolved {
 		for _, day := range []int32{identity(n).Day - 450, 0} {
-			want := outlived(n, 0, state)
-			want.ID.Day = day
-			want.Request, want.ResponseBody = []byte("frozen request"), []byte("earlier body")
+			want := waits(n, state, day)
 			l.same("the unresolved record", l.stored(want.ID), want)
 		}
 		want := map[recordstore.State]recordstore.Decision{

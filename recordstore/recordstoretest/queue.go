@@ -331,6 +331,7 @@ func dueGrid(l *ledger) {
 	byAccount := query("by account", recordstore.MaxTake)
 	byMode := query("by mode", recordstore.MaxTake)
 	byMode.Accounts = nil
+	byMode.LostBefore = start.Add(-time.Second) // After each record's last change.
 	for _, q := range []recordstore.DueQuery{byAccount, byMode} {
 		l.seed(recs...)
 		taken := map[recordstore.ID]bool{}

@@ -36,7 +36,7 @@ type Harness interface {
 
 // Lacking is an optional ability of a Harness. Lacks names the optional abilities
 // that its stores do without: "Forgetter", "Queue", "Desk", "Purger", "Planner",
-// "Restorer".
+// "Restorer", "Lister".
 // Their cases do not run. An ability that is missing and not named fails the
 // suite, so that none is lost by a typing error.
 type Lacking interface{ Lacks() []string }
@@ -85,6 +85,8 @@ func (c testCase) needs() string {
 		return "Planner"
 	case "restored":
 		return "Restorer"
+	case "list", "tally", "about":
+		return "Lister"
 	}
 	return ""
 }
@@ -129,11 +131,14 @@ func (l *ledger) can(ability string) (ok bool) {
 		}
 	case "Restorer":
 		_, ok = l.Store.(recordstore.Restorer)
+	case "Lister":
+		_, ok = l.Store.(recordstore.Lister)
 	}
 	return ok && !slices.Contains(lacks(l.harness), ability)
 }
 
 func cases() []testCase {
 	return slices.Concat(claimCases(), frontierCases(), settleCases(), reportCases(), valueCases(), concurrentCases(),
-		gridCases(), queueCases(), wakeCases(), sweepCases(), deskCases(), purgeCases(), planCases(), restoredCases())
+		gridCases(), queueCases(), wakeCases(), sweepCases(), deskCases(), purgeCases(), planCases(), restoredCases(), checkCases(),
+		listCases())
 }

@@ -11,7 +11,9 @@ import (
 func restoredCases() []testCase {
 	return []testCase{
 		{"claim/lost", "R22: after a restore a command without a record may have been sent: only a look-up may speak, however often it is asked", claimLost},
-		{"claim/lost_found", "a record that the restore brought back says itself what was sent", claimLostFound},
+		{"claim/lost_since", "R22: a record that a restore brought back knows nothing of what was sent after the backup: absence is a proof only from then on", claimLostSince},
+		{"claim/lost_unsent", "R22: a plan that a restore brought back, and what was not executed before, may have been sent after the backup: only a look-up may speak", claimLostUnsent},
+		{"due/lost", "R22: a reconciler must know of a restore too, or it takes absence for a proof while what was lost may still arrive", dueLost},
 		{"restored/mark", "every process must know that records may be lost, until a person says that it is over", restoredMark},
 		{"restored/fresh", "a ledger that nobody restored sends new commands without looking them up", restoredFresh},
 	}
@@ -46,22 +48,83 @@ func claimLost(l *ledger) {
 	l.claim(by(c, "fourth"), recordstore.Lookup)
 }
 
-func claimLostFound(l *ledger) {
+func claimLostSince(l *ledger) {
 	c := newClaim(1)
-	l.claim(c, recordstore.Send)
-	l.clock.advance(lease)
-	now := l.clock.Now()
-	again := lostBefore(by(c, "other"), now)
-	before := l.stored(c.ID)
-	want, decision := recordstore.Take(again, &before, 0, now)
-	l.same("the record taken over", l.claim(again, decision), want)
-	rec := l.settle(want, recordstore.Result{State: recordstore.NotExecuted})
+	first := l.settle(l.claim(c, recordstore.Send), recordstore.Result{State: recordstore.Uncertain, LookOnly: true})
+	l.clock.advance(2 * lease)
+	restored := l.clock.Now()
+	l.clock.advance(time.Second)
+	rec := l.claim(lostBefore(by(c, "second"), start), recordstore.Lookup) // Nothing was lost that is later.
+	if !rec.SentUntil.Equal(first.SentUntil) {
+		l.Errorf("SentUntil is %v after a restore that is as old as the record, want %v", rec.SentUntil, first.SentUntil)
+	}
+	rec = l.settle(rec, recordstore.Result{State: recordstore.Uncertain})
+	l.same("the settled record", l.stored(c.ID), rec)
+	rec = l.claim(lostBefore(by(c, "third"), restored), recordstore.Lookup) // It was written since.
+	if !rec.SentUntil.Equal(first.SentUntil) {
+		l.Errorf("SentUntil is %v of a record that was written after the restore, want %v", rec.SentUntil, first.SentUntil)
+	}
 
-	again.Holder = "third"
-	want, decision = recordstore.Take(again, &rec, 0, now)
-	l.same("the record of what did not happen", l.claim(again, decision), want)
-	want = l.settle(want, result(recordstore.Succeeded))
-	l.same("the replayed record", l.claim(lostBefore(by(c, "fourth"), now), recordstore.Replay), want)
+	c = newClaim(2)
+	l.seed(found(c))
+	rec = l.claim(lostBefore(by(c, "second"), restored), recordstore.Send) // The same key, and inside its window.
+	if !rec.SentUntil.Equal(rec.LeaseEndsAt) || rec.LookOnly {
+		l.Errorf("sent until %v, look only %v: want the end of the lease, since it may send", rec.SentUntil, rec.LookOnly)
+	}
+	c = newClaim(3)
+	old := found(c)
+	old.LookOnly = true
+	l.seed(old)
+	if rec = l.claim(lostBefore(by(c, "second"), restored), recordstore.Lookup); !rec.SentUntil.Equal(restored) {
+		l.Errorf("SentUntil is %v of a record that a restore at %v brought back", rec.SentUntil, restored)
+	}
+}
+
+func claimLostUnsent(l *ledger) {
+	restored := start.Add(-time.Second)
+	for n, state := range []recordstore.State{recordstore.Planned, recordstore.NotExecuted} {
+		c := lostBefore(newClaim(n), restored)
+		old := found(c)
+		old.State, old.NotAfter = state, start // Nor is it too late to look.
+		l.seed(old)
+		got := l.claim(c, recordstore.Lookup)
+		if !got.Doubt || !got.LookOnly || !got.WindowEndsAt.IsZero() || !got.SentUntil.Equal(restored) || got.Checks != 0 {
+			l.Errorf("%s: doubt %v, look only %v, window until %v, sent until %v, %d checks: want doubt, a look-up only, no window, nothing sent after %v, no checks",
+				state, got.Doubt, got.LookOnly, got.WindowEndsAt, got.SentUntil, got.Checks, restored)
+		}
+		l.same("the record of the repeated claim", l.claim(c, recordstore.Lookup), got)
+		l.settle(got, recordstore.Result{State: recordstore.Uncertain})
+		l.claim(lostBefore(by(newClaim(n), "other"), restored), recordstore.Lookup)
+
+		c = lostBefore(newClaim(10+n), restored)
+		written := found(c)
+		written.State, written.AnsweredAt = state, restored // Not before: it tells of what was sent.
+		l.seed(written)
+		got = l.claim(c, recordstore.Send)
+		l.settle(got, recordstore.Result{State: recordstore.NotExecuted})
+		if again := l.claim(lostBefore(by(c, "other"), restored), recordstore.Send); again.Doubt || again.WindowEndsAt.IsZero() {
+			l.Errorf("%s since the restore: doubt %v, window until %v", state, again.Doubt, again.WindowEndsAt)
+		}
+	}
+}
+
+func dueLost(l *ledger) {
+	restored := start.Add(-time.Second)
+	l.waiting(1, 2, "tenant-7", time.Minute)
+	written := l.stored(identity(2))
+	written.AnsweredAt = restored
+	l.seed(written)
+	q := query("reconciler", 10)
+	q.LostBefore = restored
+	for _, rec := range l.take(q) {
+		want := restored
+		if rec.ID == written.ID {
+			want = written.SentUntil
+		}
+		if !rec.SentUntil.Equal(want) {
+			l.Errorf("record %x: SentUntil is %v, want %v", rec.ID.KeyHash, rec.SentUntil, want)
+		}
+	}
 }
 
 func restoredMark(l *ledger) {

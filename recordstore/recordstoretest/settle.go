@@ -38,6 +38,9 @@ func settleWrites(l *ledger) {
 		want.ExternalRef, want.ObjectStatus, want.RequestID, want.ErrorCode = r.ExternalRef, r.ObjectStatus, r.RequestID, r.ErrorCode
 		want.SealVersion, want.AnsweredAt, want.DueAt = 4, l.clock.Now(), l.clock.Now().Add(time.Minute)
 		want.Version = 2
+		if to == recordstore.NotExecuted {
+			want.DueAt = time.Time{} // Its caller's to send again.
+		}
 		if to == recordstore.Succeeded || to == recordstore.Refused {
 			want.Request = nil
 		}

@@ -116,7 +116,7 @@ func TestMissingAbilities(t *testing.T) {
 			t.Errorf("%s on a store without abilities: failed is %v", c.name, r.failed)
 		}
 	}
-	Run(t, &lacking{h, []string{"Forgetter", "Queue", "Desk", "Purger", "Planner", "Restorer"}})
+	Run(t, &lacking{h, []string{"Forgetter", "Queue", "Desk", "Purger", "Planner", "Restorer", "Lister"}})
 }
 
 func TestCasesAreNamedOnceAndSayWhy(t *testing.T) {
@@ -167,6 +167,10 @@ type steps struct {
 
 	markLost func(*broken, context.Context, time.Time) error
 	restored func(*broken, context.Context) (time.Time, error)
+
+	list  func(*broken, context.Context, recordstore.ListQuery) (recordstore.Listing, error)
+	tally func(*broken, context.Context, recordstore.Filter) ([]recordstore.Tally, error)
+	about func(*broken, context.Context) (recordstore.About, error)
 }
 
 func (b *broken) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Claimed, error) {
@@ -345,6 +349,8 @@ func brokenStores() []brokenStore {
 	all = append(all, brokenDesks()...)
 	all = append(all, brokenPurges()...)
 	all = append(all, brokenRestores()...)
+	all = append(all, brokenChecks()...)
+	all = append(all, brokenLists()...)
 	return append(all, brokenPlans()...)
 }
 

@@ -1,40 +1,51 @@
 package sqlite_test
 
 import (
+	"fmt"
 	"path/filepath"
-	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/recordstore/sqlite"
 )
 
-// BenchmarkCall measures what a call costs the ledger: one claim and one settle.
+// BenchmarkCall is what a call costs the ledger, one claim and one settlement, made
+// by so many callers at once: in transactions that they share, and each in its own.
 func BenchmarkCall(b *testing.B) {
-	for _, callers := range []int{1, 16} {
-		b.Run("callers="+strconv.Itoa(callers), func(b *testing.B) {
-			s := open(b, filepath.Join(b.TempDir(), "ledger.db"), nil)
-			var n atomic.Int64
-			b.SetParallelism(callers)
-			start := time.Now()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					c := command(int(n.Add(1)), "caller")
-					got, err := s.Claim(b.Context(), c)
-					if err != nil || got.Decision != recordstore.Send {
-						b.Errorf("Claim: %q, %v", got.Decision, err)
-						return
-					}
-					_, err = s.Settle(b.Context(), recordstore.Settlement{ID: c.ID, Holder: c.Holder, Fence: got.Record.Fence,
-						Result: recordstore.Result{State: recordstore.Succeeded, Deliveries: 1, SealVersion: 1, ResponseBody: make([]byte, 1024)}})
-					if err != nil {
-						b.Errorf("Settle: %v", err)
-						return
-					}
+	for _, callers := range []int{1, 8, 64} {
+		for _, direct := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/direct=%v", callers, direct), func(b *testing.B) {
+				s := open(b, filepath.Join(b.TempDir(), "ledger.db"), &sqlite.Options{Direct: direct})
+				var left atomic.Int64
+				left.Store(int64(b.N))
+				var wg sync.WaitGroup
+				for range callers {
+					wg.Go(func() {
+						for n := left.Add(-1); n >= 0; n = left.Add(-1) {
+							call(b, s, int(n))
+						}
+					})
 				}
+				wg.Wait()
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 			})
-			b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "calls/s")
-		})
+		}
+	}
+}
+
+// call claims and settles the n-th command.
+func call(t testing.TB, s *sqlite.Store, n int) {
+	c := command(n, "caller")
+	got, err := s.Claim(t.Context(), c)
+	if err != nil || got.Decision != recordstore.Send {
+		t.Errorf("Claim: %q, %v", got.Decision, err)
+		return
+	}
+	_, err = s.Settle(t.Context(), recordstore.Settlement{ID: c.ID, Holder: c.Holder, Fence: got.Record.Fence,
+		Result: recordstore.Result{State: recordstore.Succeeded, Deliveries: 1, SealVersion: 1, ResponseBody: make([]byte, 1024)}})
+	if err != nil {
+		t.Errorf("Settle: %v", err)
 	}
 }

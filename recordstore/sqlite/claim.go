@@ -18,7 +18,7 @@ const claimSQL = `
 WITH clock(now) AS (SELECT ` + nowSQL + `)
 INSERT INTO samekey_records AS r (` + columns + `)
 SELECT :day, :key_hash, :scope_hash, :provider, :account, :operation, :command_id, :class, :derivation, :request_hash,
-	'sending', :lost_before IS NOT NULL, '', '', :lost_before IS NOT NULL, 0, '', '', :holder, 1, now, now + :lease,
+	'sending', :lost_before IS NOT NULL, '', '', 0, :lost_before IS NOT NULL, 0, '', '', :holder, 1, now, now + :lease,
 	0, CASE WHEN :window > 0 AND :lost_before IS NULL THEN now + :window END, coalesce(:lost_before, now + :lease),
 	CASE WHEN :request IS NULL THEN 0 ELSE :seal_version END, 0, '', '', '',
 	'', NULL, NULL, 0, :not_after, now + :replay, now + :evidence, NULL, now,
@@ -27,17 +27,22 @@ FROM clock
 WHERE EXISTS (SELECT 1 FROM samekey_records WHERE day = :day AND key_hash = :key_hash) OR ` + mayBegin + `
 ON CONFLICT (day, key_hash) DO UPDATE SET
 	taken_from = r.state,
-	doubt = r.state IN ('sending', 'uncertain'),
-	window_ends_at = CASE WHEN r.state NOT IN ('planned', 'not_executed') THEN r.window_ends_at
-		WHEN :window > 0 THEN excluded.claimed_at + :window END,
-	sent_until = CASE WHEN ` + maySend + ` THEN excluded.lease_expires_at ELSE r.sent_until END,
+	doubt = NOT ` + unsent + ` OR ` + behind + `,
+	look_only = r.look_only OR ` + unsent + ` AND ` + behind + `,
+	checks = CASE WHEN ` + unsent + ` AND NOT ` + behind + ` OR NOT ` + unsent + ` AND r.doubt THEN r.checks ELSE 0 END,
+	window_ends_at = CASE WHEN NOT ` + unsent + ` THEN r.window_ends_at
+		WHEN :window > 0 AND NOT ` + behind + ` THEN excluded.claimed_at + :window END,
+	sent_until = CASE WHEN ` + maySend + ` THEN excluded.lease_expires_at
+		WHEN ` + behind + ` THEN max(coalesce(r.sent_until, 0), :lost_before) ELSE r.sent_until END,
+	replay_until = CASE WHEN ` + unsent + ` THEN max(coalesce(r.replay_until, 0), excluded.replay_until) ELSE r.replay_until END,
+	evidence_until = CASE WHEN ` + unsent + ` THEN max(coalesce(r.evidence_until, 0), excluded.evidence_until) ELSE r.evidence_until END,
 	state = 'sending',
 	holder = excluded.holder,
 	fence = r.fence + 1,
 	version = r.version + 1,
 	claimed_at = excluded.claimed_at,
 	lease_expires_at = excluded.lease_expires_at,
-	due_at = NULL,
+	due_at = CASE WHEN r.state = 'uncertain' THEN r.due_at END,
 	not_after = ` + earliestNotAfter + `,
 	seal_version = CASE WHEN r.request IS NULL AND :request IS NOT NULL THEN :seal_version ELSE r.seal_version END,
 	request = coalesce(r.request, excluded.request)
@@ -46,7 +51,7 @@ WHERE hex(r.request_hash) IN (SELECT value FROM json_each(:request_hashes))
 	AND r.seal_version <= :seal_version
 	AND (r.state = 'uncertain'
 		OR (r.state = 'sending' AND r.holder <> :holder AND r.lease_expires_at <= excluded.claimed_at)
-		OR (r.state IN ('planned', 'not_executed') AND coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1)))
+		OR (` + unsent + ` AND (` + behind + ` OR coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1))))
 RETURNING ` + columns
 
 // mayBegin is whether a record may be made where there is none.
@@ -55,8 +60,14 @@ const mayBegin = `(:day <= now / 86400000000 + 1
 		AND (:not_after IS NULL OR now < :not_after))`
 
 // maySend is whether the claim that takes r may send, as recordstore.Held decides.
-const maySend = `r.noted = '' AND r.derivation <> 'foreign' AND (r.state IN ('planned', 'not_executed')
-		OR (NOT r.look_only AND excluded.claimed_at < r.window_ends_at AND coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1)))`
+const maySend = `r.noted = '' AND NOT r.look_only AND r.derivation <> 'foreign' AND CASE WHEN ` + unsent + ` THEN NOT ` + behind + `
+		ELSE excluded.claimed_at < r.window_ends_at AND coalesce(excluded.claimed_at < ` + earliestNotAfter + `, 1) END`
+
+// unsent is said of a record whose claim begins without doubt.
+const unsent = `(r.state IN ('planned', 'not_executed'))`
+
+// behind tells what recordstore.MayBeBehind does.
+const behind = `coalesce(max(coalesce(r.created_at, 0), coalesce(r.claimed_at, 0), coalesce(r.answered_at, 0)) < :lost_before, 0)`
 
 // earliestNotAfter is the earlier of two limits of which each may be missing.
 const earliestNotAfter = `min(coalesce(r.not_after, excluded.not_after), coalesce(excluded.not_after, r.not_after))`
@@ -90,21 +101,19 @@ func (s *Store) Claim(ctx context.Context, c recordstore.Claim) (recordstore.Cla
 	if err := c.Check(); err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)
 	}
-	c.NotAfter = c.NotAfter.Truncate(time.Microsecond)
+	c.NotAfter, c.LostBefore = c.NotAfter.Truncate(time.Microsecond), c.LostBefore.Truncate(time.Microsecond)
 	args, err := claimArgs(c)
 	if err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)
 	}
-	var got recordstore.Claimed
-	err = s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
-		err := scan(tx.StmtContext(ctx, s.claim).QueryRowContext(ctx, append(args, now)...), &got.Record)
+	got, err := onRecord(ctx, s, c.ID, true, func(ctx context.Context, tx *sql.Tx, now sql.NamedArg) (got recordstore.Claimed, err error) {
+		err = scan(tx.StmtContext(ctx, s.claim).QueryRowContext(ctx, append(args, now)...), &got.Record)
 		if errors.Is(err, sql.ErrNoRows) {
-			got, err = s.explain(ctx, tx, c, now)
-			return err
+			return s.explain(ctx, tx, c, now)
 		}
 		got.Now = got.Record.ClaimedAt
 		got.Decision = recordstore.Held(got.Record, got.Now)
-		return err
+		return got, err
 	})
 	if err != nil {
 		return recordstore.Claimed{}, fmt.Errorf("sqlite: claim: %w", err)

@@ -15,7 +15,7 @@ const planSQL = `
 WITH clock(now) AS (SELECT ` + nowSQL + `)
 INSERT INTO samekey_records (` + columns + `)
 SELECT :day, :key_hash, :scope_hash, :provider, :account, :operation, :command_id, :class, :derivation, :request_hash,
-	'planned', 0, '', '', 0, 0, '', '', '', 0, NULL, NULL,
+	'planned', 0, '', '', 1, 0, 0, '', '', '', 0, NULL, NULL,
 	0, NULL, NULL, CASE WHEN :request IS NULL THEN 0 ELSE :seal_version END, 0, '', '', '',
 	'', NULL, now, 0, :not_after, now + :replay, now + :evidence, NULL, now,
 	1, :request, NULL, NULL

@@ -25,7 +25,7 @@ const (
 )
 
 // jobs are what another process does until it is killed.
-var jobs = map[string]func(*sqlite.Store, string) error{"claim": claimAll, "take": takeAll, "plan": planTwice}
+var jobs = map[string]func(*sqlite.Store, string) error{"claim": claimAll, "take": takeAll, "plan": planTwice, "hurry": callInAHurry}
 
 const (
 	processes  = 4

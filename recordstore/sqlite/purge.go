@@ -12,17 +12,19 @@ import (
 // purgeStep is how many rows one transaction of a purge changes.
 const purgeStep = 200
 
-const settledStates = `('succeeded', 'refused', 'not_executed', 'abandoned')`
+// isSettled is whether retention counts for a row: a plan that is to be sent again
+// is not settled.
+const isSettled = `(state IN ('succeeded', 'refused', 'abandoned') OR state = 'not_executed' AND due_at IS NULL)`
 
 // emptySQL clears bodies, as recordstore.Emptied does.
 const emptySQL = `UPDATE samekey_records SET
 	request = NULL, response_headers = NULL, response_body = NULL, body_purged_at = :at, version = version + 1
 WHERE rowid IN (SELECT rowid FROM samekey_records
-	WHERE ` + bodiless + ` = 0 AND ` + removedNext + ` <= :at AND state IN ` + settledStates + ` LIMIT :limit)`
+	WHERE ` + bodiless + ` = 0 AND ` + removedNext + ` <= :at AND ` + isSettled + ` LIMIT :limit)`
 
 // outlived is whether nothing of a row is needed any more, and its day is 0 or
 // over, as recordstore.Purgeable and Tombstone decide.
-const outlived = bodiless + ` = 1 AND ` + removedNext + ` <= :at AND state IN ` + settledStates + `
+const outlived = bodiless + ` = 1 AND ` + removedNext + ` <= :at AND ` + isSettled + `
 	AND day >= 0 AND day < :at / 86400000000 - 1`
 
 const outlivedSQL = `SELECT rowid, class, day FROM samekey_records WHERE ` + outlived + ` LIMIT :limit`

@@ -16,7 +16,7 @@ const maxVisits = 10_000
 
 // takeable is whether r may be taken, as recordstore.TakenDue decides.
 const takeable = `r.due_at <= (SELECT now FROM clock)
-	AND (r.state IN ('planned', 'uncertain') OR (r.state = 'sending' AND coalesce(r.lease_expires_at, 0) <= (SELECT now FROM clock)))
+	AND (r.state IN ('planned', 'not_executed', 'uncertain') OR (r.state = 'sending' AND coalesce(r.lease_expires_at, 0) <= (SELECT now FROM clock)))
 	AND CASE WHEN :accounts = '[]' THEN substr(r.account, -length(:suffix)) = :suffix
 		ELSE r.account IN (SELECT value FROM json_each(:accounts)) END
 	AND r.derivation IN (SELECT value FROM json_each(:derivations))
@@ -63,16 +63,17 @@ turns(turn, due_at, id, scope) AS (
 	ORDER BY 1, 2
 	LIMIT :limit
 )
-UPDATE samekey_records SET
-	taken_from = CASE state WHEN 'planned' THEN taken_from ELSE state END,
-	doubt = CASE state WHEN 'planned' THEN doubt ELSE 1 END,
-	holder = CASE state WHEN 'planned' THEN holder ELSE :holder END,
-	fence = fence + (state <> 'planned'),
-	claimed_at = CASE state WHEN 'planned' THEN claimed_at ELSE (SELECT now FROM clock) END,
-	lease_expires_at = CASE state WHEN 'planned' THEN lease_expires_at ELSE (SELECT now FROM clock) + :lease END,
-	state = CASE state WHEN 'planned' THEN state ELSE 'sending' END,
+UPDATE samekey_records AS r SET
+	taken_from = CASE WHEN ` + unsent + ` THEN taken_from ELSE state END,
+	doubt = doubt OR NOT ` + unsent + `,
+	holder = CASE WHEN ` + unsent + ` THEN holder ELSE :holder END,
+	fence = fence + (NOT ` + unsent + `),
+	claimed_at = CASE WHEN ` + unsent + ` THEN claimed_at ELSE (SELECT now FROM clock) END,
+	lease_expires_at = CASE WHEN ` + unsent + ` THEN lease_expires_at ELSE (SELECT now FROM clock) + :lease END,
+	sent_until = CASE WHEN NOT ` + unsent + ` AND ` + behind + ` THEN max(coalesce(sent_until, 0), :lost_before) ELSE sent_until END,
+	state = CASE WHEN ` + unsent + ` THEN state ELSE 'sending' END,
 	due_at = (SELECT now FROM clock) + :lease,
-	checks = checks + 1,
+	checks = CASE WHEN ` + unsent + ` OR doubt THEN checks + 1 ELSE 1 END,
 	version = version + 1
 WHERE rowid IN (SELECT id FROM turns
 	UNION ALL SELECT r.rowid FROM samekey_records AS r INDEXED BY samekey_records_due
@@ -93,6 +94,7 @@ func takeDueArgs(q recordstore.DueQuery) ([]any, error) {
 		sql.Named("lease", q.Lease.Microseconds()),
 		sql.Named("limit", q.Limit),
 		sql.Named("visits", 2*maxVisits),
+		sql.Named("lost_before", micros(q.LostBefore.Truncate(time.Microsecond))),
 	}
 	begin := sha256.Sum256([]byte(q.Holder)) // Random, as the holder is.
 	args = append(args, sql.Named("begin", begin[:]))

@@ -12,7 +12,7 @@ import (
 
 // columns of samekey_records, in the order of row.
 const columns = `day, key_hash, scope_hash, provider, account, operation, command_id, class, derivation, request_hash,
-	state, doubt, taken_from, noted, look_only, blurred, evidence, outcome, holder, fence, claimed_at, lease_expires_at,
+	state, doubt, taken_from, noted, from_plan, look_only, blurred, evidence, outcome, holder, fence, claimed_at, lease_expires_at,
 	deliveries, window_ends_at, sent_until, seal_version, response_status, external_ref, object_status, provider_request_id,
 	error_code, answered_at, due_at, checks, not_after, replay_until, evidence_until, body_purged_at, created_at,
 	version, request, response_headers, response_body`
@@ -21,7 +21,7 @@ const columns = `day, key_hash, scope_hash, provider, account, operation, comman
 func row(r *recordstore.Record) []any {
 	return []any{
 		&r.ID.Day, fixed(r.ID.KeyHash[:]), fixed(r.Scope[:]), &r.Provider, &r.Account, &r.Operation, &r.CommandID, &r.Class, &r.Derivation, &r.Fingerprint,
-		&r.State, &r.Doubt, &r.TakenFrom, &r.Noted, &r.LookOnly, &r.Blurred, &r.Evidence, &r.Outcome, &r.Holder, &r.Fence, timestamp{&r.ClaimedAt}, timestamp{&r.LeaseEndsAt},
+		&r.State, &r.Doubt, &r.TakenFrom, &r.Noted, &r.FromPlan, &r.LookOnly, &r.Blurred, &r.Evidence, &r.Outcome, &r.Holder, &r.Fence, timestamp{&r.ClaimedAt}, timestamp{&r.LeaseEndsAt},
 		&r.Deliveries, timestamp{&r.WindowEndsAt}, timestamp{&r.SentUntil}, &r.SealVersion, &r.ResponseStatus, &r.ExternalRef, &r.ObjectStatus, &r.RequestID,
 		&r.ErrorCode, timestamp{&r.AnsweredAt}, timestamp{&r.DueAt}, &r.Checks, timestamp{&r.NotAfter}, timestamp{&r.ReplayUntil}, timestamp{&r.EvidenceUntil}, timestamp{&r.BodyPurgedAt}, timestamp{&r.CreatedAt},
 		&r.Version, &r.Request, &r.ResponseHeader, &r.ResponseBody,
@@ -32,7 +32,7 @@ func row(r *recordstore.Record) []any {
 func values(r *recordstore.Record) []any {
 	return []any{
 		r.ID.Day, r.ID.KeyHash[:], r.Scope[:], r.Provider, r.Account, r.Operation, r.CommandID, r.Class, r.Derivation, r.Fingerprint,
-		string(r.State), r.Doubt, string(r.TakenFrom), string(r.Noted), r.LookOnly, r.Blurred, r.Evidence, r.Outcome, r.Holder, r.Fence, micros(r.ClaimedAt), micros(r.LeaseEndsAt),
+		string(r.State), r.Doubt, string(r.TakenFrom), string(r.Noted), r.FromPlan, r.LookOnly, r.Blurred, r.Evidence, r.Outcome, r.Holder, r.Fence, micros(r.ClaimedAt), micros(r.LeaseEndsAt),
 		r.Deliveries, micros(r.WindowEndsAt), micros(r.SentUntil), r.SealVersion, r.ResponseStatus, r.ExternalRef, r.ObjectStatus, r.RequestID,
 		r.ErrorCode, micros(r.AnsweredAt), micros(r.DueAt), r.Checks, micros(r.NotAfter), micros(r.ReplayUntil), micros(r.EvidenceUntil), micros(r.BodyPurgedAt), micros(r.CreatedAt),
 		r.Version, blob(r.Request), blob(r.ResponseHeader), blob(r.ResponseBody),

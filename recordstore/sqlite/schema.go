@@ -33,6 +33,7 @@ CREATE TABLE samekey_records (
 	doubt               INTEGER NOT NULL, -- 1: an earlier claim may have delivered, its answer is not known
 	taken_from          TEXT    NOT NULL, -- the state that the last claim found; '' for a new record
 	noted               TEXT    NOT NULL, -- while sending: 'succeeded' or 'refused', learned elsewhere
+	from_plan           INTEGER NOT NULL, -- 1: it began as a plan; while it is not_executed it is due and sent again
 	look_only           INTEGER NOT NULL, -- 1: the answers so far teach nothing more by a resend
 	blurred             INTEGER NOT NULL, -- 1: an answer so far was a stored failure, so that absence proves nothing
 	evidence            TEXT    NOT NULL, -- what the answer's label rests on
@@ -43,7 +44,7 @@ CREATE TABLE samekey_records (
 	lease_expires_at    INTEGER,
 	deliveries          INTEGER NOT NULL, -- of all claims, as far as they were settled
 	window_ends_at      INTEGER,          -- until then the provider deduplicates
-	sent_until          INTEGER,          -- end of the last lease under which a request may have been written
+	sent_until          INTEGER,          -- end of the last lease under which a request may have been written, or the restore that may have lost later ones
 	seal_version        INTEGER NOT NULL, -- format of the sealed columns
 	response_status     INTEGER NOT NULL,
 	external_ref        TEXT    NOT NULL, -- the provider's id of the object
@@ -51,8 +52,8 @@ CREATE TABLE samekey_records (
 	provider_request_id TEXT    NOT NULL, -- the provider's id of the exchange
 	error_code          TEXT    NOT NULL, -- 'refused:card_declined'
 	answered_at         INTEGER,
-	due_at              INTEGER,          -- when the reconciler looks next
-	checks              INTEGER NOT NULL, -- of the reconciler
+	due_at              INTEGER,          -- when the reconciler looks next; while sending the lease's end, or the check that was due before
+	checks              INTEGER NOT NULL, -- of the reconciler, since the doubt or the plan began
 	not_after           INTEGER,          -- never sent after it
 	replay_until        INTEGER,
 	evidence_until      INTEGER,          -- NULL in a tombstone
@@ -86,7 +87,7 @@ CREATE TABLE samekey_trail (
 	key_hash   BLOB    NOT NULL,
 	version    INTEGER NOT NULL, -- of the record afterwards
 	at         INTEGER NOT NULL,
-	kind       TEXT    NOT NULL, -- takeover, lookup, report, webhook, verdict, abandon, erase, purge
+	kind       TEXT    NOT NULL, -- takeover, plan, resend, lookup, report, webhook, verdict, abandon, erase, purge
 	from_state TEXT    NOT NULL,
 	to_state   TEXT    NOT NULL,
 	actor      TEXT    NOT NULL, -- a person's name, or what part of the software

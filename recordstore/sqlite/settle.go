@@ -31,18 +31,25 @@ UPDATE samekey_records SET
 	object_status = coalesce(nullif(:object_status, ''), object_status),
 	provider_request_id = coalesce(nullif(:provider_request_id, ''), provider_request_id),
 	answered_at = ` + nowSQL + `,
-	due_at = CASE WHEN :due_in > 0 THEN ` + nowSQL + ` + :due_in END,
+	due_at = CASE WHEN :due_in <= 0 OR :state = 'not_executed' AND NOT from_plan THEN NULL
+		WHEN :state = 'uncertain' AND ` + waits + ` THEN due_at
+		ELSE ` + nowSQL + ` + :due_in END,
+	checks = CASE WHEN :uncounted THEN max(checks - 1, 0) ELSE checks END,
 	request = CASE WHEN :state IN ('succeeded', 'refused') THEN NULL ELSE request END,
 	version = version + 1
 WHERE day = :day AND key_hash = :key_hash
 	AND state = 'sending' AND holder = :holder AND fence = :fence AND noted = :noted
 RETURNING ` + columns
 
+// waits is whether a check was due when the holder took the record: else the due
+// time, where there is one, is the end of the lease.
+const waits = `(due_at IS NOT NULL AND due_at IS NOT lease_expires_at)`
+
 // renewSQL prolongs a live lease, as recordstore.Renewed does.
 const renewSQL = `
 UPDATE samekey_records SET
 	lease_expires_at = max(lease_expires_at, ` + nowSQL + ` + :lease),
-	due_at = max(lease_expires_at, ` + nowSQL + ` + :lease),
+	due_at = CASE WHEN ` + waits + ` THEN due_at ELSE max(lease_expires_at, ` + nowSQL + ` + :lease) END,
 	sent_until = max(lease_expires_at, ` + nowSQL + ` + :lease),
 	version = version + 1
 WHERE day = :day AND key_hash = :key_hash
@@ -54,6 +61,7 @@ func settleArgs(s recordstore.Settlement) []any {
 		sql.Named("holder", s.Holder),
 		sql.Named("fence", s.Fence),
 		sql.Named("noted", string(s.Noted)),
+		sql.Named("uncounted", s.Uncounted),
 		sql.Named("state", string(s.State)),
 		sql.Named("evidence", s.Evidence),
 		sql.Named("outcome", s.Outcome),
@@ -78,43 +86,38 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 		return recordstore.Record{}, fmt.Errorf("sqlite: settle: %w", err)
 	}
 	args := settleArgs(st)
-	var rec recordstore.Record
-	err := s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
-		err := scan(tx.StmtContext(ctx, s.settle).QueryRowContext(ctx, append(args, now)...), &rec)
+	rec, err := onRecord(ctx, s, st.ID, false, func(ctx context.Context, tx *sql.Tx, now sql.NamedArg) (rec recordstore.Record, err error) {
+		err = scan(tx.StmtContext(ctx, s.settle).QueryRowContext(ctx, append(args, now)...), &rec)
 		if err == nil && st.Entry != nil {
-			return note(ctx, tx, st.ID, st.Entry.Stamped(recordstore.Record{State: recordstore.Sending}, rec, rec.AnsweredAt))
+			return rec, note(ctx, tx, st.ID, st.Entry.Stamped(recordstore.Record{State: recordstore.Sending}, rec, rec.AnsweredAt))
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
-			return err
+			return rec, err
 		}
-		var at time.Time
-		if rec, at, err = read(ctx, tx.StmtContext(ctx, s.find), st.ID, now); err != nil {
-			return err
+		rec, at, err := read(ctx, tx.StmtContext(ctx, s.find), st.ID, now)
+		if err == nil {
+			_, err = recordstore.Settled(rec, st, at)
 		}
-		_, err = recordstore.Settled(rec, st, at)
-		return err
+		return rec, err
 	})
-	if err != nil && !errors.Is(err, recordstore.ErrNotHeld) {
-		rec = recordstore.Record{}
-	}
 	return rec, wrap("settle", err)
 }
 
 // Renew implements recordstore.Store.
 func (s *Store) Renew(ctx context.Context, id recordstore.ID, holder string, fence int64, lease time.Duration) error {
 	args := append(key(id), sql.Named("holder", holder), sql.Named("fence", fence), sql.Named("lease", lease.Microseconds()))
-	err := s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
+	_, err := onRecord(ctx, s, id, false, func(ctx context.Context, tx *sql.Tx, now sql.NamedArg) (none struct{}, err error) {
 		res, err := tx.StmtContext(ctx, s.renew).ExecContext(ctx, append(args, now)...)
 		if err != nil {
-			return err
+			return none, err
 		}
 		if n, err := res.RowsAffected(); err != nil || n == 1 {
-			return err
+			return none, err
 		}
 		if _, _, err := read(ctx, tx.StmtContext(ctx, s.find), id, now); err != nil {
-			return err
+			return none, err
 		}
-		return recordstore.ErrNotHeld
+		return none, recordstore.ErrNotHeld
 	})
 	return wrap("renew", err)
 }
@@ -134,23 +137,19 @@ func (s *Store) Report(ctx context.Context, id recordstore.ID, r recordstore.Res
 // writes the row, in one transaction. The record is returned with ErrNotHeld too.
 func (s *Store) change(ctx context.Context, call string, id recordstore.ID, e *recordstore.Entry,
 	move func(recordstore.Record, time.Time) (recordstore.Record, error)) (recordstore.Record, error) {
-	var next recordstore.Record
-	err := s.write(ctx, func(tx *sql.Tx, now sql.NamedArg) error {
+	next, err := onRecord(ctx, s, id, false, func(ctx context.Context, tx *sql.Tx, now sql.NamedArg) (next recordstore.Record, err error) {
 		rec, at, err := read(ctx, tx.StmtContext(ctx, s.find), id, now)
 		if err != nil {
-			return err
+			return next, err
 		}
 		if next, err = move(rec, at); err != nil || next.Version == rec.Version {
-			return err
+			return next, err
 		}
 		if _, err = tx.ExecContext(ctx, putSQL, values(&next)...); err != nil || e == nil {
-			return err
+			return next, err
 		}
-		return note(ctx, tx, id, e.Stamped(rec, next, at))
+		return next, note(ctx, tx, id, e.Stamped(rec, next, at))
 	})
-	if err != nil && !errors.Is(err, recordstore.ErrNotHeld) {
-		next = recordstore.Record{}
-	}
 	return next, wrap(call, err)
 }
 

@@ -29,6 +29,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/recordstore/internal/groupcommit"
 )
 
 // Options tune a Store. A nil *Options means all defaults.
@@ -45,6 +46,15 @@ type Options struct {
 
 	// Now is the machine's clock. Defaults to time.Now; for tests.
 	Now func() time.Time
+
+	// Queue is how many claims, settlements and other steps on one record may wait
+	// for those that are being written. A claim beyond it is
+	// recordstore.ErrOverloaded. Defaults to 16,384.
+	Queue int
+
+	// Direct writes each step in a transaction of its own. By default those that
+	// gather while one is written go together in the next.
+	Direct bool
 }
 
 const defaultBusyTimeout = 2 * time.Second
@@ -63,6 +73,8 @@ type Store struct {
 	clock   clock
 	writer  *sql.DB // One connection: writers of one process queue here, not at the file's lock.
 	readers *sql.DB
+	busy    time.Duration
+	group   *groupcommit.Group[*step] // nil: each step alone.
 
 	claim, settle, renew, find, get *sql.Stmt
 }
@@ -102,8 +114,15 @@ func open(path string, opts *Options, connect func(dsn string) (driver.Connector
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: abs, clock: clock{own: now}}
-	if s.writer, err = pool(abs, busy, 1, "", connect); err != nil {
+	s := &Store{path: abs, clock: clock{own: now}, busy: busy}
+	if !opts.Direct {
+		queue := opts.Queue
+		if queue <= 0 {
+			queue = defaultQueue
+		}
+		s.group = groupcommit.New(gathered{s}, groupcommit.Options{Workers: 1, Batch: maxBatch, Queue: queue})
+	}
+	if s.writer, err = pool(abs, time.Millisecond, 1, "", connect); err != nil { // begin waits
 		return nil, err
 	}
 	if s.readers, err = pool(abs, busy, maxReaders, "query_only(1)", connect); err != nil {
@@ -241,6 +260,9 @@ func isBusy(err error) bool {
 
 // Close closes the ledger's connections. Calls under way end first.
 func (s *Store) Close() error {
+	if s.group != nil {
+		s.group.Close()
+	}
 	var errs []error
 	for _, db := range []*sql.DB{s.readers, s.writer} {
 		if db != nil {
@@ -260,10 +282,12 @@ func (s *Store) Durable() bool { return true }
 // reads is what it changes. now is this process's time once it may write. With an
 // error nothing was changed, or, where the commit itself failed, it is not known.
 func (s *Store) write(ctx context.Context, f func(tx *sql.Tx, now sql.NamedArg) error) error {
-	tx, err := s.writer.BeginTx(ctx, nil)
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("database is locked by another writer: %w", err)
-	}
+	return s.writeUntil(ctx, time.Now().Add(s.busy), f)
+}
+
+// writeUntil is write that waits for another process no longer than that.
+func (s *Store) writeUntil(ctx context.Context, until time.Time, f func(tx *sql.Tx, now sql.NamedArg) error) error {
+	tx, err := s.begin(ctx, until)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,9 @@ const patience = time.Minute
 
 // harness opens ledgers in files.
 type harness struct {
-	path string
-	now  func() time.Time
+	path   string
+	now    func() time.Time
+	direct bool // Each step in a transaction of its own.
 }
 
 func (h *harness) Open(t testing.TB, now func() time.Time) recordstore.Store {
@@ -27,7 +28,7 @@ func (h *harness) Open(t testing.TB, now func() time.Time) recordstore.Store {
 }
 
 func (h *harness) Reopen(t testing.TB) recordstore.Store {
-	return open(t, h.path, &sqlite.Options{Now: h.now, BusyTimeout: patience})
+	return open(t, h.path, &sqlite.Options{Now: h.now, BusyTimeout: patience, Direct: h.direct})
 }
 
 func (h *harness) Seed(t testing.TB, s recordstore.Store, recs ...recordstore.Record) {
