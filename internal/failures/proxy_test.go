@@ -26,8 +26,8 @@ const (
 type statement string
 
 const (
-	claimStatement  statement = "made AS ("
-	settleStatement statement = "settled AS ("
+	claimStatement  statement = "RETURNING created_at"
+	settleStatement statement = "CASE WHEN $22::boolean"
 )
 
 func (s statement) String() string {

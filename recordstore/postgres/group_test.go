@@ -248,7 +248,8 @@ func TestServerRestartUnderBatches(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	store, pool, _ := gathering(t, pgtest.OwnServer(t))
+	dsn := pgtest.OwnServer(t)
+	store, pool, _ := gathering(t, dsn)
 	var victim int
 	if err := pool.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&victim); err != nil {
 		t.Fatal(err)
@@ -283,7 +284,7 @@ func TestServerRestartUnderBatches(t *testing.T) {
 		t.Error("nobody noticed that the server went down: this test shows nothing")
 	}
 	var wrong int
-	if err := pool.QueryRow(ctx, "SELECT count(*) FROM samekey.record WHERE state <> 'succeeded' OR version <> 2 OR fence <> 1").Scan(&wrong); err != nil || wrong != 0 {
+	if err := pgtest.Open(t, dsn).QueryRow(ctx, "SELECT count(*) FROM samekey.record WHERE state <> 'succeeded' OR version <> 2 OR fence <> 1").Scan(&wrong); err != nil || wrong != 0 {
 		t.Errorf("%d records are not settled once, %v", wrong, err)
 	}
 }
@@ -355,11 +356,12 @@ func TestClose(t *testing.T) {
 	waitFor(t, pool, fmt.Sprintf("SELECT count(*) = %d FROM samekey.record", written+1)) // nothing came later
 }
 
-// The whole suite holds without gathering, too.
+// The suite holds without group commit too, here in the simple protocol, which
+// some poolers need, and with plans in transactions of database/sql.
 func TestSuiteDirect(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, pgx.QueryExecModeCacheStatement)
-	h.direct = true
+	h := newHarness(t, pgx.QueryExecModeSimpleProtocol)
+	h.direct, h.plain = true, true
 	recordstoretest.Run(t, h)
 }
 

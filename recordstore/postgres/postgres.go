@@ -1,8 +1,15 @@
 // Package postgres is the ledger where several services and machines meet. It
 // needs PostgreSQL 15 or newer and works through PgBouncer in transaction mode:
-// every step is one statement without a transaction around it (a purge and a full
-// sweep are several), and no session state is used. A single machine is served as
-// well by package sqlite.
+// every step is one statement (a claim of a known command, a purge and a full sweep
+// are several), and no session state is used. A single machine is served as well by
+// package sqlite.
+//
+// Claims, settlements and other steps on one record that come together share
+// transactions, and with them round trips and commits. A step that meets no other
+// waits for nobody. Each gets its own answer, after the commit; where a transaction
+// fails each of its steps is taken again, alone. One that a lock holds up holds the
+// others up for 250 ms at most. Byte slices that are handed in must not change
+// afterwards, not even where the call ended with its context.
 //
 // Through a PgBouncer older than 1.21, or one with max_prepared_statements at 0,
 // pgx must prepare nothing: put default_query_exec_mode=exec into the DSN, or

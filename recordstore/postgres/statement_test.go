@@ -14,7 +14,6 @@ import (
 	"github.com/seed-6b5e302b/samekey/internal/pgtest"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 	"github.com/seed-6b5e302b/samekey/recordstore/postgres"
-	"github.com/seed-6b5e302b/samekey/recordstore/recordstoretest"
 )
 
 // counter notes every statement that a pool's connections send.
@@ -202,15 +201,6 @@ func TestNoConnectionHeld(t *testing.T) {
 	if n := pool.Stat().AcquiredConns(); n != 0 {
 		t.Fatalf("%d connections are held at the end", n)
 	}
-}
-
-// The whole suite holds in pgx's plainest mode too. pgbouncer_test.go runs it in
-// the mode that prepares nothing.
-func TestSuiteInSimpleProtocol(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t, pgx.QueryExecModeSimpleProtocol)
-	h.plain = true
-	recordstoretest.Run(t, h)
 }
 
 // A strict default isolation turns a concurrent change into an error of the

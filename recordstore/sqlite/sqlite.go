@@ -1,7 +1,9 @@
 // Package sqlite is a ledger in one file, for one machine and several processes.
 //
 // Every claim and every settlement is on disk when its call returns (write-ahead
-// log, synchronous FULL). The file belongs on a local disk: on a network file
+// log, synchronous FULL). Those that come while one is being written go together in
+// the next transaction; each gets its own answer, and where a transaction fails each
+// is written again, alone. The file belongs on a local disk: on a network file
 // system SQLite's locks, and with them the ledger, do not hold. Where several
 // machines meet use package postgres.
 //

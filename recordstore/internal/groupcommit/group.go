@@ -1,8 +1,8 @@
 // Package groupcommit lets the steps of many goroutines share transactions of a
 // ledger, so that they share what a commit costs. Nothing waits for a timer: a
 // batch is what gathered while the ones before it were on their way, and a step
-// that finds a worker free is taken at once and alone. It serves the stores of
-// package recordstore and nobody else.
+// that finds no more than one of them is taken at once and alone. It serves the
+// stores of package recordstore and nobody else.
 package groupcommit
 
 import (
@@ -168,8 +168,9 @@ func (g *Group[S]) enter(m *member[S], refusable bool) way {
 }
 
 // worth reports whether another worker may go with so many steps: the more there
-// are on their way, the more it must take along. With none it needs one. It is
-// called under the lock.
+// are on their way, the more it must take along, so that many callers make few large
+// transactions, and few callers do not wait for each other. It is called under the
+// lock.
 func (g *Group[S]) worth(steps int) bool {
 	return g.active < g.opts.Workers && steps > 0 && steps >= 2*(g.active-1)
 }
