@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests of all modules against a private PostgreSQL. Needs Go; installs
-# PostgreSQL and PgBouncer where that is possible and needed. Nothing is skipped:
+# PostgreSQL, PgBouncer, Node.js and Chromium where that is possible and needed. Nothing is skipped:
 # what cannot run has failed.
 #
 #   scripts/test.sh            everything
@@ -28,6 +28,7 @@ if [ "${1:-}" != inside ]; then
 	# Its tests say how to install it where this cannot.
 	[ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null || install pgbouncer || true
 	{ command -v node && command -v npm; } >/dev/null || install nodejs npm || true
+	command -v chromium >/dev/null || install chromium || true
 	say "PostgreSQL: $found"
 	exec go run ./internal/pgtest/withserver "$0" inside "$@"
 fi
@@ -44,7 +45,7 @@ fi
 
 # Packages that start processes and servers and watch leases of seconds: one at a
 # time, since each of them uses the whole machine.
-alone='/internal/(chaos|endtoend|failures)$|/recordstore/(postgres|sqlite)$'
+alone='/internal/(chaos|endtoend|failures)$|/recordstore/(postgres|sqlite)$|/integration/console$'
 
 # test_module vets and tests the module in a folder, all of it whatever fails.
 # Where it is called bash does not stop at a command that fails: each is asked.
@@ -56,7 +57,7 @@ test_module() {
 		mapfile -t by_themselves < <(grep -E "$alone" <<<"$packages")
 		status=0
 		go vet ./... || status=1
-		go_test "${together[@]}" || status=1
+		[ ${#together[@]} = 0 ] || go_test "${together[@]}" || status=1
 		[ ${#by_themselves[@]} = 0 ] || go_test -p 1 "${by_themselves[@]}" || status=1
 		exit $status
 	)
