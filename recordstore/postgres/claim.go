@@ -60,12 +60,16 @@ func (s *Store) claimArgs(c *recordstore.Claim) []any {
 
 // begin writes the record of a new command, and reports whether it did. The time
 // is all of that record that is not in the claim.
-func (s *Store) begin(ctx context.Context, c *recordstore.Claim, args []any) (now time.Time, did bool, err error) {
-	err = s.claiming(ctx, c.ID, s.on(c.ID).begin, args, []any{&now})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return now, false, nil
+func (s *Store) begin(ctx context.Context, c *recordstore.Claim, args []any) (time.Time, bool, error) {
+	now := new(time.Time) // a batch may still write it after an error
+	err := s.claiming(ctx, c.ID, s.on(c.ID).begin, args, []any{now})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return time.Time{}, false, nil
+	case err != nil:
+		return time.Time{}, false, err
 	}
-	return now, err == nil, err
+	return *now, true, nil
 }
 
 // claimOnce is one statement where the record is new, else two. It is not done if
