@@ -85,7 +85,12 @@ func (w *worker) mayResend(d due, now time.Time) bool {
 	rec := d.rec
 	end := now.Add(w.Client.opts.Retry.AttemptTimeout)
 	return d.order.row.HasKey() && d.order.revived && !rec.LookOnly && rec.Derivation != recordstore.Foreign &&
-		end.Before(rec.WindowEndsAt) && (rec.NotAfter.IsZero() || now.Before(rec.NotAfter))
+		end.Before(rec.WindowEndsAt) && !expired(rec, now)
+}
+
+// expired reports whether the permission to send is over.
+func expired(rec recordstore.Record, now time.Time) bool {
+	return !rec.NotAfter.IsZero() && !now.Before(rec.NotAfter)
 }
 
 // resend sends the frozen bytes with the same key. The record's SentUntil moves
@@ -166,11 +171,10 @@ func (c *Client) horizon(o *order) time.Duration { return cmp.Or(o.row.Horizon, 
 // key nothing would keep a late delivery from counting twice: a person decides.
 func (w *worker) afterAbsence(ctx context.Context, d due, now time.Time) Swept {
 	o := d.order
-	expired := !d.rec.NotAfter.IsZero() && !now.Before(d.rec.NotAfter)
 	switch {
 	case !o.row.HasKey():
 		return w.toReview(ctx, d, "absent, and the operation has no key that would protect a resend")
-	case expired || !o.revived:
+	case expired(d.rec, now) || !o.revived:
 		j := judged{state: recordstore.NotExecuted, Verdict: Verdict{Effect: EffectNone, Code: ErrExpired}}
 		o.check = w.checkOf(d, now, "lookup", "absent, and not to be sent from here")
 		return w.count(w.conclude(ctx, o, d.rec, j))
@@ -191,8 +195,7 @@ func (w *worker) sendPlanned(ctx context.Context, d due, now time.Time) Swept {
 	if err := o.turns.take(ctx); err != nil {
 		return Swept{Postponed: 1}
 	}
-	over := !rec.NotAfter.IsZero() && !now.Before(rec.NotAfter)
-	if !o.revived && !over {
+	if !o.revived && !expired(rec, now) {
 		return Swept{Postponed: 1} // a seal key is missing here; Do with the same input can send it
 	}
 	o.claim = recordstore.Claim{

@@ -140,8 +140,7 @@ func (c *Client) lookup(ctx context.Context, o *order, claimed *recordstore.Clai
 // a key a late delivery could still count twice: the row must allow it and the
 // caller ask for it.
 func (o *order) mayFollowAbsence(now time.Time, rec recordstore.Record) bool {
-	expired := !rec.NotAfter.IsZero() && !now.Before(rec.NotAfter)
-	return !expired && rec.Derivation != recordstore.Foreign &&
+	return !expired(rec, now) && rec.Derivation != recordstore.Foreign &&
 		(o.row.HasKey() || o.row.ResendAfterAbsence && o.ResendAfterAbsence)
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of all modules against a private PostgreSQL. Needs Go; installs
-# PostgreSQL, PgBouncer, Node.js and Chromium where that is possible and needed. Nothing is skipped:
-# what cannot run has failed.
+# PostgreSQL, PgBouncer, Node.js and Chromium where that is possible and needed.
+# Nothing is skipped: what cannot run has failed.
 #
 #   scripts/test.sh            everything
 #   scripts/test.sh ./outbound/...   these packages of the root module only
