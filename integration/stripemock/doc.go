@@ -1,4 +1,4 @@
-// Package stripemock holds no code, only tests: Stripe's own stripe-mock, which
-// checks requests against Stripe's specification, accepts what package stripe
-// sends.
+// Package stripemock asks Stripe's own specification, as stripe-mock carries it.
+// Specification judges the answers of samekey's fake. The tests of this package
+// have stripe-mock itself judge what package stripe sends. It is for tests only.
 package stripemock

@@ -28,18 +28,37 @@ func sessionCreate(x *exec) (object, *failure) {
 	o := x.fresh("checkout.session", kind)
 	maps.Copy(o, object{
 		"amount_subtotal": total, "amount_total": total, "automatic_tax": object{"enabled": false, "status": nil},
-		"currency": orNull(currency), "custom_fields": []object{}, "customer": idOf(customer), "expires_at": expires,
+		"currency": orNull(currency), "custom_fields": []object{},
+		"custom_text": object{"after_submit": nil, "shipping_address": nil, "submit": nil, "terms_of_service_acceptance": nil},
+		"customer":    idOf(customer), "expires_at": expires,
 		"invoice": nil, "metadata": meta, "mode": mode, "payment_intent": nil, "payment_link": nil,
 		"payment_method_types": x.methodTypes(), "payment_status": "unpaid", "setup_intent": nil, "status": "open",
-		"shipping_options": []object{}, "subscription": nil, "ui_mode": ui, "livemode": x.live,
+		"shipping_options": []object{}, "subscription": nil, "ui_mode": shownUI(ui), "livemode": x.live,
 		"url": "https://checkout.stripe.com/c/pay/" + text(o, "id"),
 	})
 	if mode == "setup" {
 		o["amount_subtotal"], o["amount_total"], o["payment_status"] = nil, nil, "no_payment_required"
 	}
-	x.fields(o, "cancel_url", "client_reference_id", "customer_email", "locale", "return_url", "submit_type", "success_url")
+	x.fields(o, "cancel_url", "client_reference_id", "customer_email", "locale", "submit_type", "success_url")
+	if back := x.p.str("return_url"); back != "" {
+		o["return_url"] = back
+	}
 	x.store(o)
 	return o, nil
+}
+
+// shownUI is a ui_mode as the API version of the fake's answers names it. The
+// parameter may have the name that older versions use.
+func shownUI(mode string) string {
+	switch mode {
+	case "hosted":
+		return "hosted_page"
+	case "embedded":
+		return "embedded_page"
+	case "custom":
+		return "elements"
+	}
+	return mode
 }
 
 // lineItems adds up the lines that bring their price with them. A line that

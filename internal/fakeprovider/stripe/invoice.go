@@ -29,6 +29,8 @@ func invoiceCreate(x *exec) (object, *failure) {
 	o := x.fresh("invoice", "in")
 	maps.Copy(o, object{
 		"account_country": "US", "amount_due": int64(0), "amount_overpaid": int64(0), "amount_paid": int64(0),
+		"amount_paid_off_stripe": int64(0), "issuer": object{"type": "self"},
+		"payment_settings": object{"default_mandate": nil, "payment_method_options": nil, "payment_method_types": nil},
 		"amount_remaining": int64(0), "amount_shipping": int64(0), "attempt_count": int64(0), "attempted": false,
 		"auto_advance": auto, "automatic_tax": object{"enabled": false, "status": nil}, "billing_reason": "manual",
 		"collection_method": collection, "currency": currency, "customer": text(customer, "id"),
@@ -62,7 +64,8 @@ func (s *state) attach(invoice, item object) {
 	line := object{
 		"id": "il_" + text(item, "id"), "object": "line_item", "amount": whole(item, "amount"), "currency": item["currency"],
 		"description": item["description"], "invoice": text(invoice, "id"), "livemode": item["livemode"],
-		"metadata": item["metadata"], "quantity": item["quantity"], "period": item["period"],
+		"metadata": item["metadata"], "quantity": item["quantity"], "period": item["period"], "discountable": true,
+		"discounts": []string{}, "subtotal": whole(item, "amount"),
 	}
 	lines := append(old[:len(old):len(old)], line)
 	invoice["lines"] = list(text(part(invoice, "lines"), "url"), lines)
@@ -112,7 +115,8 @@ func invoiceItemCreate(x *exec) (object, *failure) {
 	maps.Copy(o, object{
 		"amount": amount, "currency": currency, "customer": text(customer, "id"), "date": x.now(), "discountable": true,
 		"discounts": []string{}, "invoice": nil, "metadata": meta, "proration": false, "quantity": n,
-		"period": object{"start": x.now(), "end": x.now()}, "tax_rates": []object{}, "test_clock": nil,
+		"quantity_decimal": strconv.FormatInt(n, 10),
+		"period":           object{"start": x.now(), "end": x.now()}, "tax_rates": []object{}, "test_clock": nil,
 	})
 	x.fields(o, "description")
 	x.store(o)
@@ -289,8 +293,10 @@ func creditNoteCreate(x *exec) (object, *failure) {
 		"customer_balance_transaction": nil, "discount_amount": int64(0), "discount_amounts": []object{},
 		"invoice": text(invoice, "id"), "lines": list("/v1/credit_notes/"+text(o, "id")+"/lines", nil), "metadata": meta,
 		"number": "FAKE-CN-" + strconv.Itoa(len(x.s.byKind["credit_note"])+1), "out_of_band_amount": nil, "pdf": "",
+		"pre_payment_amount": int64(0), "post_payment_amount": int64(0), "pretax_credit_amounts": []object{},
 		"refunds": []object{}, "status": "issued", "subtotal": amount, "total": amount, "type": kind, "voided_at": nil,
 	})
+	o[kind+"_amount"] = amount
 	x.fields(o, "memo", "reason")
 	x.store(o)
 	x.emit("credit_note.created", o)

@@ -162,10 +162,11 @@ func (x *exec) charge(pi object, pm string) object {
 		"amount": whole(pi, "amount"), "amount_captured": int64(0), "amount_refunded": int64(0),
 		"balance_transaction": nil, "billing_details": object{}, "captured": false, "currency": pi["currency"],
 		"customer": pi["customer"], "description": pi["description"], "disputed": false, "failure_code": nil,
-		"failure_message": nil, "fraud_details": object{}, "invoice": nil, "metadata": maps.Clone(part(pi, "metadata")),
+		"failure_message": nil, "fraud_details": object{}, "metadata": maps.Clone(part(pi, "metadata")),
 		"paid": true, "payment_intent": orNull(text(pi, "id")), "payment_method": orNull(pm), "refunded": false,
-		"payment_method_details": object{"type": "card", "card": object{"brand": "visa", "last4": "4242"}},
-		"receipt_email":          pi["receipt_email"], "receipt_number": nil, "receipt_url": nil, "status": "succeeded",
+		"payment_method_details": object{"type": "card", "card": object{
+			"brand": "visa", "last4": "4242", "exp_month": int64(12), "exp_year": int64(2034)}},
+		"receipt_email": pi["receipt_email"], "receipt_number": nil, "receipt_url": nil, "status": "succeeded",
 		"transfer_group": pi["transfer_group"], "outcome": nil,
 	})
 	return x.store(ch)

@@ -86,7 +86,7 @@ func list(url string, items []object) object {
 	if items == nil {
 		items = []object{}
 	}
-	return object{"object": "list", "data": items, "has_more": false, "url": url, "total_count": len(items)}
+	return object{"object": "list", "data": items, "has_more": false, "url": url}
 }
 
 // part returns an object inside another one, never nil.

@@ -32,10 +32,12 @@ func subscriptionCreate(x *exec) (object, *failure) {
 	}
 	maps.Copy(o, object{
 		"application": nil, "automatic_tax": object{"enabled": false}, "billing_cycle_anchor": x.now(),
+		"billing_mode": object{"type": "classic"}, "billing_schedules": []object{},
 		"cancel_at": nil, "cancel_at_period_end": atEnd, "canceled_at": nil,
 		"cancellation_details": object{"comment": nil, "feedback": nil, "reason": nil}, "collection_method": collection,
-		"currency": items[0]["currency"], "customer": text(customer, "id"), "default_payment_method": orNull(pm),
-		"discounts": []string{}, "ended_at": nil, "items": list("/v1/subscription_items?subscription="+text(o, "id"), items),
+		"currency": part(items[0], "price")["currency"], "customer": text(customer, "id"), "default_payment_method": orNull(pm),
+		"discounts": []string{}, "ended_at": nil, "invoice_settings": object{"issuer": object{"type": "self"}},
+		"items":          list("/v1/subscription_items?subscription="+text(o, "id"), items),
 		"latest_invoice": nil, "metadata": meta, "pause_collection": nil, "pending_setup_intent": nil, "schedule": nil,
 		"start_date": x.now(), "status": status, "trial_end": nil, "trial_start": nil,
 	})
@@ -63,7 +65,7 @@ func (x *exec) subscriptionItems() []object {
 		if !given {
 			n = 1
 		}
-		currency := data.str("currency")
+		currency, product := data.str("currency"), data.str("product")
 		switch {
 		case price == "" && data == nil:
 			x.bad(missing("items[price]"))
@@ -73,11 +75,14 @@ func (x *exec) subscriptionItems() []object {
 		if currency == "" {
 			currency = "usd"
 		}
+		if product == "" {
+			product = "prod_" + x.tx.Token(14, base62)
+		}
 		out = append(out, object{
 			"id": "si_" + x.tx.Token(14, base62), "object": "subscription_item", "created": x.now(), "metadata": object{},
-			"quantity": n, "currency": currency, "current_period_start": x.now(), "current_period_end": x.now() + 30*86400,
+			"quantity": n, "discounts": []string{}, "current_period_start": x.now(), "current_period_end": x.now() + 30*86400,
 			"price": object{"id": price, "object": "price", "active": true, "currency": currency, "unit_amount": unit,
-				"type": "recurring", "livemode": x.live, "metadata": object{}, "created": x.now(),
+				"type": "recurring", "billing_scheme": "per_unit", "product": product, "livemode": x.live, "metadata": object{}, "created": x.now(),
 				"recurring": object{"interval": "month", "interval_count": int64(1), "usage_type": "licensed"}},
 		})
 	}

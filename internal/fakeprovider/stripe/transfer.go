@@ -58,7 +58,6 @@ func transferReversalCreate(x *exec) (object, *failure) {
 		"amount": amount, "balance_transaction": "txn_" + x.tx.Token(24, base62), "currency": t["currency"],
 		"destination_payment_refund": nil, "metadata": meta, "source_refund": nil, "transfer": text(t, "id"),
 	})
-	x.fields(o, "description")
 	x.store(o)
 	old, _ := part(t, "reversals")["data"].([]object)
 	t["reversals"] = list(text(part(t, "reversals"), "url"), append([]object{o}, old...))
