@@ -9,7 +9,7 @@ STORE                 ?= postgres
 SEED                  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench fuzz chaos
+.PHONY: help demo test lint bench fuzz chaos sandbox
 
 help: ## Show this list.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 8
@@ -46,3 +46,6 @@ chaos: ## Search schedules and known-bad builds, then kill workers for DURATION 
 	go test -count=1 -timeout 20m -run '^TestBacklogIsDrained$$' ./internal/chaos; \
 	go build -o bin/chaos ./internal/chaos/run; \
 	bin/chaos -duration $(DURATION) -store $(STORE) -seed $$seed
+
+sandbox: ## Ask the real sandboxes whether the facts hold; needs test credentials, see docs/sandbox.md.
+	@cd integration && go build -o ../bin/sandbox ./sandbox && ../bin/sandbox
