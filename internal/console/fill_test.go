@@ -20,12 +20,18 @@ import (
 // uncertain.
 func fill(t testing.TB, s recordstore.Store, n int, uncertain func(int) bool) {
 	t.Helper()
+	fillRange(t, s, 0, n, uncertain)
+}
+
+// fillRange writes the records from a number on, before another.
+func fillRange(t testing.TB, s recordstore.Store, from, before int, uncertain func(int) bool) {
+	t.Helper()
 	const writers = 32
 	var group sync.WaitGroup
 	failed := make(chan error, writers)
 	for w := range writers {
 		group.Go(func() {
-			for i := w; i < n; i += writers {
+			for i := from + w; i < before; i += writers {
 				if err := fillOne(t, s, i, uncertain(i)); err != nil {
 					failed <- err
 					return

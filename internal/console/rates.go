@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,7 +26,7 @@ var windows = []window{
 	{"30d", "the last 30 days", 30, 24 * time.Hour},
 }
 
-// maxSample is how many records of each part of a window are read: its newest.
+// maxSample is how many records of a busy part of a window are read: its newest.
 const maxSample = 400
 
 // bucket counts the records whose last claim began in one part of a window.
@@ -64,15 +65,12 @@ func (c *console) rates(r *http.Request, _ *session) (view, error) {
 		return view{}, err
 	}
 	body := ratesPage{Windows: windows, Window: windows[i], Provider: bounded(r.FormValue("provider"))}
-	for part := range body.Window.parts {
-		to := about.Now.Add(-time.Duration(part) * body.Window.part)
-		b, err := c.bucket(r, body.Provider, to.Add(-body.Window.part), to)
-		if err != nil {
-			return view{}, err
-		}
+	if body.Buckets, err = c.buckets(r.Context(), body.Provider, about.Now, body.Window); err != nil {
+		return view{}, err
+	}
+	for _, b := range body.Buckets {
 		body.Records += b.Records
 		body.Full = body.Full || b.Full
-		body.Buckets = append(body.Buckets, b)
 	}
 	body.Charts = []chart{
 		chartOf("Replayed", "share of commands whose recorded answer is a replay by the provider", body.Buckets, func(b bucket) int { return b.Replayed }),
@@ -82,20 +80,58 @@ func (c *console) rates(r *http.Request, _ *session) (view, error) {
 	return view{name: "rates", title: "Rates", now: about.Now, body: body}, nil
 }
 
-// bucket reads the newest records that were claimed in a part of a window.
-func (c *console) bucket(r *http.Request, provider string, from, to time.Time) (bucket, error) {
-	page, err := c.ledger.List(r.Context(), recordstore.ListQuery{
-		Filter: recordstore.Filter{Provider: provider, After: from, Before: to}, Order: recordstore.NewestFirst, Limit: maxSample,
-	})
-	b := bucket{From: from, To: to, Records: len(page.Records), Full: page.Next != nil}
-	for _, rec := range page.Records {
-		b.count(rec.Record, page.Now)
+// widen is by how much more time is read at once after a time with few records.
+const widen = 4
+
+// buckets reads the newest records that were claimed in each part of a window, the
+// newest part first. Parts with few records are read several at once: each question
+// may cost the store a look at all that was claimed of late.
+func (c *console) buckets(ctx context.Context, provider string, now time.Time, w window) ([]bucket, error) {
+	all := make([]bucket, w.parts)
+	for i := range all {
+		all[i].To = now.Add(-time.Duration(i) * w.part)
+		all[i].From = all[i].To.Add(-w.part)
 	}
-	b.ReplayedPct, b.UncertainPct, b.RefusedPct = b.percent(b.Replayed), b.percent(b.Uncertain), b.percent(b.Refused)
-	return b, err
+	for read, width := 0, 1; read < len(all); {
+		width = min(width, len(all)-read)
+		q := recordstore.ListQuery{
+			Filter: recordstore.Filter{Provider: provider, After: all[read+width-1].From, Before: all[read].To},
+			Order:  recordstore.NewestFirst, Limit: maxSample,
+		}
+		if width > 1 {
+			q.Limit = recordstore.MaxList
+		}
+		page, err := c.ledger.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		known := read + width // buckets before it are known
+		if more := page.Next != nil; more && width > 1 {
+			known = partOf(page.Next.Since, now, w) // it was cut off and is read again, alone
+		} else {
+			all[read].Full = more
+		}
+		for _, rec := range page.Records {
+			if i := partOf(recordstore.Since(rec.Record), now, w); i < known {
+				all[i].count(rec.Record, page.Now)
+			}
+		}
+		if read, width = known, width*widen; page.Next != nil {
+			width = 1
+		}
+	}
+	for i := range all {
+		b := &all[i]
+		b.ReplayedPct, b.UncertainPct, b.RefusedPct = b.percent(b.Replayed), b.percent(b.Uncertain), b.percent(b.Refused)
+	}
+	return all, nil
 }
 
+// partOf returns in which part of a window that ends now a time before now lies.
+func partOf(at, now time.Time, w window) int { return int((now.Sub(at) - 1) / w.part) }
+
 func (b *bucket) count(rec recordstore.Record, now time.Time) {
+	b.Records++
 	if replaysemantics.Evidence(rec.Evidence).Label() == replaysemantics.OriginalReplay {
 		b.Replayed++
 	}
