@@ -105,7 +105,7 @@ func TestShowBodies(t *testing.T) {
 		t.Setenv(envSealKeys, "")
 		p.ends(exitFailed, envSealKeys, "ledger", "show", "refund-1", "--bodies")
 		t.Setenv(envSealKeys, "2027="+base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 32))))
-		p.ends(exitFailed, `no SealKey with the ID "2026"`, "ledger", "show", "refund-1", "--bodies")
+		p.ends(exitFailed, `key "2026" sealed the bodies and is not in `+envSealKeys, "ledger", "show", "refund-1", "--bodies")
 		giveSealKey(t)
 		p.shows(p.succeeds("ledger", "show", "refund-1", "--bodies"), "POST /v1/refunds", "charge="+p.charge, "Answer: none is kept")
 		p.shows(p.succeeds("ledger", "show", "refund-2", "--bodies"), "Request: none is kept", `"object":"refund"`)

@@ -124,7 +124,7 @@ func (f *ledgerFlags) open(ctx context.Context) (s store, closed func(), err err
 	if f.sqlite != "" {
 		s, err := sqlite.Open(f.sqlite, &sqlite.Options{Existing: true})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, notOpened(err)
 		}
 		return s, func() { _ = s.Close() }, nil // what a command did was committed before
 	}

@@ -27,7 +27,7 @@ migrates when it is opened.
 With --partitions a new ledger has a partition for each month, so that old months go
 in a moment. Commands from more than 400 days ago are then forgotten from the
 beginning. Migrate also makes the months that are missing up to the next one: run it
-every month where no service that purges owns the tables.`,
+every month where no service that purges owns the tables.` + exitCodes,
 		Example: "  samekey migrate --dsn-file /run/secrets/ledger-owner\n" +
 			"  samekey migrate --sql --schema payments > migrations/0042_samekey.sql",
 		Args: cobra.NoArgs,

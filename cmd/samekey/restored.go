@@ -20,7 +20,7 @@ func restoredCommand(flags *ledgerFlags) *cobra.Command {
 the last service that calls providers was stopped. From then on a command that is
 older, by the day in its ID, or whose ID carries no day, is looked up at the provider
 before it is sent, where it has no record. Services read this when they start: stop
-them before, start them after (docs/runbooks.md).`,
+them before, start them after (docs/runbooks.md).` + exitCodes,
 		Example: "  samekey ledger restored --since 2026-11-30T03:10:00Z\n" +
 			"  samekey ledger restored --clear\n" +
 			"  samekey ledger restored --sqlite /var/lib/shop/ledger.db --since 2026-11-30T04:10:00+01:00",

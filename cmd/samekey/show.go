@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -66,6 +67,12 @@ func show(ctx context.Context, out io.Writer, s store, about recordstore.About, 
 		events := explain.Timeline(rec.Record, trail, about.Now)
 		view := viewOf(rec, about)
 		view.Explained, view.Timeline = &words, events
+		if view.SealHint, err = sealHint(ctx, s, rec); err != nil {
+			return err
+		}
+		if bodies && view.SealHint != "" {
+			return errors.New(view.SealHint)
+		}
 		if bodies {
 			if view.Opened, err = openBodies(ctx, s, rec.ID, sealer); err != nil {
 				return err
@@ -146,6 +153,9 @@ func writeRecord(out io.Writer, v *recordView, now time.Time) {
 			who = " (" + e.Who + ")"
 		}
 		fmt.Fprintf(out, "  %s  %-13s  %s%s\n", explain.Clock(e.At), strings.ReplaceAll(e.What, "_", " "), printable(e.Text), printable(who))
+	}
+	if v.SealHint != "" {
+		fmt.Fprintf(out, "\n  Bodies: %s\n", printable(v.SealHint))
 	}
 	writeOpened(out, v)
 }

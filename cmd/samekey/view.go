@@ -41,6 +41,7 @@ type recordView struct {
 	Checks      int    `json:"checks"`
 	Derivation  string `json:"derivation"`
 	SealedBytes int    `json:"sealed_bytes"`
+	SealHint    string `json:"seal_hint,omitempty"` // Which seal key is missing here.
 
 	Since         time.Time `json:"since"`
 	CreatedAt     time.Time `json:"created_at,omitzero"`

@@ -33,7 +33,8 @@ type setting struct {
 	options outbound.Options
 	dropin  *dropin.Options
 	ledger  recordstore.Store
-	baseURL string // where Stripe is thought to be; defaults to the fake
+	baseURL string                                    // where Stripe is thought to be; defaults to the fake
+	wire    func(http.RoundTripper) http.RoundTripper // put before the fake; defaults to nothing
 }
 
 // bench is stripe-go over the drop-in before a fake of Stripe.
@@ -62,9 +63,11 @@ func newBench(t *testing.T, s setting) *bench {
 		s.options.Retry.MinWait, s.options.Retry.MaxWait = time.Millisecond, 10*time.Millisecond
 	}
 	s.options.Telemetry.Logger = slog.New(slog.NewTextHandler(b.logs, nil))
-	api := skstripe.New(skstripe.Config{
-		Account: account, SecretKey: secretKey, Test: true, BaseURL: s.baseURL, Transport: b.fake.Transport(),
-	})
+	wire := b.fake.Transport()
+	if s.wire != nil {
+		wire = s.wire(wire)
+	}
+	api := skstripe.New(skstripe.Config{Account: account, SecretKey: secretKey, Test: true, BaseURL: s.baseURL, Transport: wire})
 	var err error
 	if b.client, err = outbound.New(api, s.ledger, &s.options); err != nil {
 		t.Fatal(err)
