@@ -65,7 +65,7 @@ func onBoth(t *testing.T, test func(*prepared)) {
 
 func prepare(t *testing.T, s store, flags ...string) *prepared {
 	t.Helper()
-	p := &prepared{T: t, store: s, flags: flags, fake: fakeprovider.New(fakestripe.New(fakestripe.Config{}), nil)}
+	p := &prepared{T: t, store: s, flags: flags, fake: fakeprovider.New(fakestripe.New(fakestripe.Config{Account: account}), nil)}
 	var err error
 	if p.server, err = fakeprovider.Listen(p.fake); err != nil {
 		t.Fatal(err)

@@ -146,7 +146,7 @@ func (b *batch) events(ctx context.Context) {
 	q := url.Values{"limit": {strconv.Itoa(pageSize)}, "types[]": types}
 	created(q, group)
 	seen := make(map[*search]event)
-	_, err := b.pages(ctx, "/v1/events", q, len(group), func(_ *httpadapter.Exchange, raw json.RawMessage) (string, bool, error) {
+	_, err := b.pages(ctx, "/v1/events", q, pagesFor(len(group)), func(_ *httpadapter.Exchange, raw json.RawMessage) (string, bool, error) {
 		var e event
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return "", false, errUnreadable

@@ -139,7 +139,7 @@ func (s *search) provable() bool {
 // scan reads a list, newest first, until everything is found or it ends, and
 // reports whether it ended.
 func (b *batch) scan(ctx context.Context, at string, query url.Values, group []*search) (whole bool, err error) {
-	return b.pages(ctx, at, query, len(group), func(x *httpadapter.Exchange, raw json.RawMessage) (last string, more bool, err error) {
+	return b.pages(ctx, at, query, pagesFor(len(group)), func(x *httpadapter.Exchange, raw json.RawMessage) (last string, more bool, err error) {
 		var o object
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return "", false, errUnreadable
@@ -164,14 +164,17 @@ func (b *batch) scan(ctx context.Context, at string, query url.Values, group []*
 	})
 }
 
-// pages reads a list page by page and shows each element, until it ends or show
-// wants no more of it. It reports whether the list ended, and held what its query
+// pagesFor bounds a list that answers so many look-ups.
+func pagesFor(searches int) int { return min(maxPages*searches, allPages) }
+
+// pages reads a list page by page and shows each element, until it ends, most pages
+// were read or show wants no more of it. It reports whether the list ended, and held what its query
 // says: one by times does so only where the clocks agree.
-func (b *batch) pages(ctx context.Context, at string, query url.Values, searches int,
+func (b *batch) pages(ctx context.Context, at string, query url.Values, most int,
 	show func(x *httpadapter.Exchange, raw json.RawMessage) (id string, more bool, err error),
 ) (ended bool, err error) {
 	agreed := true
-	for range min(maxPages*searches, allPages) {
+	for range most {
 		x, err := b.read(ctx, at, query)
 		if err != nil {
 			return false, err
