@@ -24,6 +24,7 @@ type Command struct {
 	NotAfter time.Time
 
 	stepped bool
+	raised  *raised // Of EventCommand; nil for a first version.
 }
 
 // NewCommandID returns an ID that sorts by time (UUIDv7). Store it with your own

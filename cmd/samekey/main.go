@@ -76,7 +76,7 @@ func (f *failure) Error() string { return strings.Join(strings.Fields(f.error.Er
 func run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f(cmd, args); err != nil {
-			return &failure{err}
+			return &failure{advised(err)}
 		}
 		return nil
 	}
@@ -84,14 +84,22 @@ func run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 
 func root() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:           "samekey",
-		Short:         "Call payment providers so that one command has at most one effect",
+		Use:   "samekey",
+		Short: "Call payment providers so that one command has at most one effect",
+		Long: `Samekey shows, serves and operates samekey: a demo that needs nothing else, fakes of
+Stripe and PayPal for tests in any language, and what people do to a ledger. No secret
+is taken on the command line: DSN, keys and tokens stand in the environment, or in a
+file.` + exitCodes,
+		Example: "  samekey demo\n" +
+			"  samekey ledger show 0193f6a2-1c3d-7e4f-8a5b-6c7d8e9f0a1b\n" +
+			"  samekey doctor",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(demoCommand(), demoWorkerCommand(), fakeCommand(), migrateCommand(), ledgerCommand(),
-		reconcileCommand(), purgeCommand(), doctorCommand(), consoleCommand())
+		reconcileCommand(), purgeCommand(), doctorCommand(), consoleCommand(), auditCommand(),
+		reprocessCommand(), newProviderCommand())
 	return cmd
 }

@@ -18,7 +18,7 @@ import (
 // The demo starts its worker processes from its own executable, which is this
 // test's here.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "demo-worker" {
+	if len(os.Args) > 1 && (os.Args[1] == "demo-worker" || os.Args[1] == "reprocess") {
 		main()
 		return
 	}
