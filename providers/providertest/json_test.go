@@ -94,6 +94,26 @@ func TestJSONQuotedKey(t *testing.T) {
 	)
 }
 
+// A strict fake refuses a write without a key, of a provider that takes one.
+func TestJSONStrict(t *testing.T) {
+	for name, c := range map[string]struct {
+		key    rs.Place
+		status int
+	}{"header": {rs.Header("Key"), 400}, "body": {rs.JSON("/key"), 400}, "no keys": {rs.Place{}, 200}} {
+		p := providertest.JSONProvider{Operations: pay(), Key: c.key}
+		fake := providertest.New(t, providertest.JSONDialect(p), &providertest.Options{Strict: true})
+		header := map[string]string{"Authorization": "Bearer t"}
+		status, _ := send(t.Context(), t, fake.Client(), "POST", fake.URL+"/pay", "{}", header)
+		if effects := fake.Effects(""); status != c.status || effects != map[int]int{200: 1}[c.status] {
+			t.Errorf("%s: status %d with %d effects, want %d", name, status, effects, c.status)
+		}
+		header["Key"] = "k1"
+		if status, _ := send(t.Context(), t, fake.Client(), "POST", fake.URL+"/pay", `{"key":"k1"}`, header); status != 200 {
+			t.Errorf("%s: status %d with a key, want 200", name, status)
+		}
+	}
+}
+
 // What a repeated key gives: the first answer, the present state, or an error.
 func TestJSONReplays(t *testing.T) {
 	operations := append(pay(), providertest.JSONOperation{

@@ -72,6 +72,9 @@ type Options struct {
 	// Lenient accepts what the provider would refuse: at Stripe parameters that an
 	// operation does not have, at PayPal any token or none. Defaults to refusing.
 	Lenient bool
+	// Strict refuses a write without a key where the operation takes one. Defaults to
+	// executing it, as most providers do.
+	Strict bool
 	// Seed makes chances and object ids repeatable. Defaults to 1.
 	Seed uint64
 	// Stripe and PayPal are settings of one provider's fake.
@@ -190,7 +193,7 @@ func valueOf(opts *Options) Options {
 
 func start(tb testing.TB, o Options, dialect func() fakeprovider.Dialect) *Fake {
 	tb.Helper()
-	engine := fakeprovider.New(dialect, &fakeprovider.Options{Seed: o.Seed})
+	engine := fakeprovider.New(dialect, &fakeprovider.Options{Seed: o.Seed, Strict: o.Strict})
 	f := &Fake{tb: tb, engine: engine, limit: socketLimit}
 	if o.InMemory {
 		f.limit = memoryLimit
