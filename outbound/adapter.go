@@ -40,6 +40,11 @@ type Profile struct {
 	Operations  []replaysemantics.Operation
 	Canonicals  []int // Versions of Canonical that this build reads; the first is written.
 	Credentials bool  // Can send without a caller's request.
+
+	// Recorded says that a record which was claimed before may be sent with the
+	// request that it holds and no other, as where the ways to the provider do not
+	// share their keys. A request that cannot be stored is then refused.
+	Recorded bool
 }
 
 // Message is a request: as a caller gives it or, once frozen, never with a

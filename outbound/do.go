@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-6b5e302b/samekey/outbound/internal/limit"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
@@ -48,12 +49,15 @@ func (c *Client) counted(ctx context.Context, call Call, seen *observation) (*Re
 	if err := c.attach(ctx); err != nil {
 		return nil, err
 	}
-	until := time.Now().Add(c.patience(call))
 	o.claim.LostBefore = c.lostBefore(o.claim.ID)
+	var until time.Time
 	for {
 		claimed, err := c.claim(ctx, o)
 		if err != nil {
 			return nil, unclaimed(err)
+		}
+		if until.IsZero() {
+			until = o.begun.Add(c.patience(call))
 		}
 		seen.claimed(ctx, claimed)
 		if claimed.Decision == recordstore.InFlight && c.wait(ctx, o.claim.ID, until) {
@@ -94,13 +98,13 @@ func (c *Client) patience(call Call) time.Duration {
 // id makes it the same question. The answer is a pointer, as in what follows, since
 // many callers wait on their stacks.
 func (c *Client) claim(ctx context.Context, o *order) (*recordstore.Claimed, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.ClaimTimeout)
-	defer cancel()
+	bounded := limit.After(ctx, c.opts.ClaimTimeout, nil)
+	defer bounded.End()
 	o.begun = time.Now()
 	o.claimed = o.begun
 	for again := true; ; again = false {
-		claimed, err := c.ledger.Claim(ctx, o.claim)
-		if err != nil && again && ctx.Err() == nil {
+		claimed, err := c.ledger.Claim(bounded, o.claim)
+		if err != nil && again && bounded.Err() == nil {
 			continue
 		}
 		if err == nil && !claimed.Now.IsZero() {
@@ -166,9 +170,13 @@ func (c *Client) unsent(ctx context.Context, o *order, claimed *recordstore.Clai
 func (c *Client) send(ctx context.Context, o *order, claimed *recordstore.Claimed) (*Reply, *Error) {
 	held := c.hold(ctx, o, &claimed.Record)
 	d := c.delivery(o)
-	d.Message = c.frozenMessage(o, &claimed.Record)
+	d.Resend = claimed.Record.Doubt && !o.absent // only a proof clears doubt
+	var whole bool
+	if d.Message, whole = c.frozenMessage(o, &claimed.Record); !whole && c.profile.Recorded {
+		held.stop()
+		return c.learned(ctx, o, claimed, d, []Verdict{{Effect: EffectNone, Code: ErrUnavailable, Err: errUnread}})
+	}
 	claimed.Record.Request, o.claim.Request = nil, nil // sealed copies, which nobody needs while the provider works
-	d.Resend = claimed.Record.Doubt && !o.absent       // only a proof clears doubt
 	d.Allow = o.paced(ctx, c.allow(o, claimed, &held.lease))
 	verdicts := c.deliver(ctx, d)
 	o.heed(verdicts)
@@ -202,8 +210,8 @@ func (c *Client) delivery(o *order) *Delivery {
 // deliver bounds the whole call, and turns a panic of the adapter into what it
 // is: a delivery of which nothing is known. The panic's value may hold a body.
 func (c *Client) deliver(ctx context.Context, d *Delivery) (verdicts []Verdict) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.Retry.CallTimeout)
-	defer cancel()
+	bounded := limit.After(ctx, c.opts.Retry.CallTimeout, nil)
+	defer bounded.End()
 	var failed error
 	defer func() {
 		if failed != nil {
@@ -211,20 +219,25 @@ func (c *Client) deliver(ctx context.Context, d *Delivery) (verdicts []Verdict) 
 		}
 	}()
 	defer spare("the adapter", &failed)
-	return c.adapter.Send(ctx, d)
+	return c.adapter.Send(bounded, d)
 }
 
+// errUnread ends a send for which the caller's request cannot stand in.
+var errUnread = errors.New("the recorded request cannot be read here, and no other may be sent for it: give Options.Bodies the key that sealed it")
+
 // frozenMessage returns what is sent: the recorded bytes of an earlier claim
-// where there are any, else the caller's, which mean the same.
-func (c *Client) frozenMessage(o *order, rec *recordstore.Record) Message {
-	if rec.TakenFrom != "" && len(rec.Request) > 0 {
-		if plain, err := c.bodies.open(rec.ID, "request", rec.Request); err == nil {
-			if m, err := decodeMessage(plain); err == nil {
-				return m
-			}
+// where there are any, else the caller's, which mean the same. It is whole unless
+// the caller's stand in for an earlier claim's.
+func (c *Client) frozenMessage(o *order, rec *recordstore.Record) (m Message, whole bool) {
+	if rec.TakenFrom == "" {
+		return o.frozen.Message, true
+	}
+	if plain, err := c.bodies.open(rec.ID, "request", rec.Request); err == nil {
+		if m, err := decodeMessage(plain); err == nil {
+			return m, true
 		}
 	}
-	return o.frozen.Message
+	return o.frozen.Message, o.revived
 }
 
 // allow refuses an attempt after NotAfter, and one that lease or window might not
@@ -255,8 +268,11 @@ func (c *Client) allow(o *order, claimed *recordstore.Claimed, l *lease) func() 
 // keysOnly sends once with the derived key and writes no record. What earlier
 // calls did is not known here.
 func (c *Client) keysOnly(ctx context.Context, o *order) (*Reply, *Error) {
-	if !o.row.HasKey() {
+	switch {
+	case !o.row.HasKey():
 		return nil, &Error{Code: ErrStore, Err: errors.New("Options.KeysOnly is on, and this operation has no key that would protect it")}
+	case c.profile.Recorded:
+		return nil, &Error{Code: ErrStore, Err: errors.New("Options.KeysOnly is on, and only the ledger knows which way this command was sent before")}
 	}
 	if t := o.Command.NotAfter; !t.IsZero() && !time.Now().Before(t) {
 		return nil, &Error{Code: ErrExpired}

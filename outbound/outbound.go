@@ -117,6 +117,11 @@ type Options struct {
 	// one ledger serves several platforms of one provider.
 	Accounts []string
 
+	// EffectVersions are the consumers of events whose effect version was raised by
+	// a manifest, and up to which: see EventCommand, and package reprocess, which
+	// makes it of manifests. Not changed afterwards. Defaults to none.
+	EffectVersions map[string]int
+
 	// KeysOnly is the switch for a ledger that is down, and for leaving samekey:
 	// true sends once with the derived key, writes no record, and refuses
 	// operations that have no key. Asked at every call. Defaults to never.

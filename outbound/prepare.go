@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,14 +39,22 @@ func (c *Client) prepare(call Call) (*order, *Error) {
 	if o.Account == "" {
 		o.Account = c.account
 	}
+	if err := c.admit(o.Command); err != nil {
+		return nil, &Error{Code: ErrInvalid, Err: err}
+	}
 	if err := c.freeze(o); err != nil {
 		return nil, &Error{Code: ErrInvalid, Err: err}
+	}
+	if c.profile.Recorded && (o.frozen.Sensitive || c.bodies.sealer == nil) {
+		return nil, &Error{Code: ErrInvalid, Err: errors.New("the request cannot be stored, and the ledger could not tell which way it was sent: keep bodies and fill no sensitive field, or use one way only")}
 	}
 	if o.frozen.Sensitive {
 		return o, nil // never stored, sealed or not
 	}
 	var err error
-	if o.claim.Request, err = c.bodies.seal(o.claim.ID, "request", encodeMessage(o.frozen.Message)); err != nil {
+	m := &o.frozen.Message
+	o.claim.Request, err = c.bodies.sealEncoded(o.claim.ID, "request", sizeOfMessage(m), func(b []byte) []byte { return encodeMessage(b, m) })
+	if err != nil {
 		return nil, &Error{Code: ErrStore, Err: fmt.Errorf("the request could not be sealed: %w", err)}
 	}
 	return o, nil

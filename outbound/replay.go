@@ -109,7 +109,7 @@ func (c *Client) lookup(ctx context.Context, o *order, claimed *recordstore.Clai
 		return c.conclude(ctx, o, rec, j)
 	}
 	j.Err = errors.New("the provider may not know the key any more: it is not sent again before it is known what became of it")
-	o.frozen.Message = c.frozenMessage(o, &rec)
+	o.frozen.Message, _ = c.frozenMessage(o, &rec)
 	f, err := c.ask(ctx, o, rec, o.frozen.Message, j)
 	if err != nil {
 		j.Err = errors.Join(j.Err, err)

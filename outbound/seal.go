@@ -73,14 +73,18 @@ func (r *ring) Encrypt(plaintext, associatedData []byte) ([]byte, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	return r.appendSealed(nil, plaintext, associatedData), nil
+}
+
+// appendSealed is Encrypt behind b, for a ring without errors.
+func (r *ring) appendSealed(b, plaintext, associatedData []byte) []byte {
 	aead := r.keys[r.current]
-	head := 1 + len(r.current) + aead.NonceSize()
-	out := make([]byte, head, head+len(plaintext)+aead.Overhead())
-	out[0] = byte(len(r.current))
-	copy(out[1:], r.current)
-	nonce := out[1+len(r.current) : head]
+	head := len(b) + 1 + len(r.current) + aead.NonceSize()
+	out := slices.Grow(b, head-len(b)+len(plaintext)+aead.Overhead())
+	out = append(append(out, byte(len(r.current))), r.current...)
+	nonce := out[len(out):head]
 	rand.Read(nonce) // never fails
-	return aead.Seal(out, nonce, plaintext, associatedData), nil
+	return aead.Seal(out[:head], nonce, plaintext, associatedData)
 }
 
 func (r *ring) Decrypt(ciphertext, associatedData []byte) ([]byte, error) {
@@ -153,15 +157,28 @@ func (b bodies) seal(id recordstore.ID, field string, plain []byte) (sealed []by
 	if b.sealer == nil {
 		return nil, nil
 	}
+	if r, ours := b.sealer.(*ring); ours && r.err == nil {
+		return r.appendSealed([]byte{sealVersion}, plain, b.associated(id, field)), nil
+	}
 	defer spare("the sealer", &err)
 	sealed, err = b.sealer.Encrypt(plain, b.associated(id, field))
 	if err != nil {
 		return nil, err
 	}
-	versioned := make([]byte, 1+len(sealed))
-	versioned[0] = sealVersion
-	copy(versioned[1:], sealed)
-	return versioned, nil
+	return append(append(make([]byte, 0, 1+len(sealed)), sealVersion), sealed...), nil
+}
+
+// sealEncoded is seal for what encode appends, which is not copied again where the
+// ledger may read it.
+func (b bodies) sealEncoded(id recordstore.ID, field string, size int, encode func([]byte) []byte) ([]byte, error) {
+	if b.sealer == nil {
+		return nil, nil
+	}
+	encoded := encode(append(make([]byte, 0, 1+size), sealVersion))
+	if _, plain := b.sealer.(plainBodies); plain {
+		return encoded, nil
+	}
+	return b.seal(id, field, encoded[1:])
 }
 
 func (b bodies) open(id recordstore.ID, field string, sealed []byte) (plain []byte, err error) {
@@ -184,7 +201,6 @@ func (b bodies) associated(id recordstore.ID, field string) []byte {
 
 // encodeFields and encodeMessage are the plaintexts: each part with its length.
 func encodeFields(b []byte, fields []Field) []byte {
-	b = slices.Grow(b, sizeOf(fields))
 	b = binary.AppendUvarint(b, uint64(len(fields)))
 	for _, f := range fields {
 		b = appendPart(appendPart(b, f.Name), f.Value)
@@ -201,10 +217,14 @@ func sizeOf(fields []Field) int {
 	return size
 }
 
-func encodeMessage(m Message) []byte {
-	b := make([]byte, 0, 3*binary.MaxVarintLen32+len(m.Method)+len(m.Target)+len(m.Body)+sizeOf(m.Header))
+func encodeMessage(b []byte, m *Message) []byte {
 	b = appendPart(appendPart(b, m.Method), m.Target)
 	return appendPart(encodeFields(b, m.Header), m.Body)
+}
+
+// sizeOfMessage is the most that m takes when encoded.
+func sizeOfMessage(m *Message) int {
+	return 3*binary.MaxVarintLen32 + len(m.Method) + len(m.Target) + len(m.Body) + sizeOf(m.Header)
 }
 
 func appendPart[T string | []byte](b []byte, part T) []byte {

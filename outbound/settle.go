@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/seed-6b5e302b/samekey/outbound/internal/limit"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
@@ -119,9 +120,9 @@ func (c *Client) report(ctx context.Context, id recordstore.ID, r recordstore.Re
 }
 
 func (c *Client) writeSettlement(ctx context.Context, s recordstore.Settlement) (recordstore.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.SettleTimeout)
-	defer cancel()
-	return c.ledger.Settle(ctx, s)
+	bounded := limit.After(ctx, c.opts.SettleTimeout, nil)
+	defer bounded.End()
+	return c.ledger.Settle(bounded, s)
 }
 
 // yieldsTo reports whether a note outranks j: facts outrank ignorance, Applied
@@ -188,7 +189,8 @@ func (c *Client) result(o *order, rec recordstore.Record, j judged) recordstore.
 	if !j.state.Final() || o.frozen.Sensitive { // an answer may repeat what must not be kept
 		return r
 	}
-	header, err1 := c.bodies.seal(rec.ID, "header", encodeFields(nil, j.Answer.Header))
+	fields := j.Answer.Header
+	header, err1 := c.bodies.sealEncoded(rec.ID, "header", sizeOf(fields), func(b []byte) []byte { return encodeFields(b, fields) })
 	body, err2 := c.bodies.seal(rec.ID, "body", hideKey(j.Answer.Body, o.key))
 	if err1 == nil && err2 == nil && body != nil {
 		r.ResponseHeader, r.ResponseBody, r.SealVersion = header, body, sealVersion

@@ -15,6 +15,7 @@ const keyLength = 36
 var (
 	nameForm  = regexp.MustCompile(`^[a-z0-9_]+(\.[a-z0-9_]+)+$`)
 	tokenForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // RFC 9110, section 5.6.2
+	fieldForm = regexp.MustCompile(`^[_A-Za-z][_0-9A-Za-z]{0,99}$`)
 	variable  = regexp.MustCompile(`\{[^{}/]+\}`)
 	escape    = regexp.MustCompile(`~([^01]|$)`) // what RFC 6901 does not allow
 )
@@ -39,7 +40,7 @@ func Check(rows []Operation) error {
 		if o.Path == "" {
 			continue
 		}
-		route := o.Method + " " + variable.ReplaceAllString(o.Path, "{}")
+		route := strings.TrimSuffix(o.Method+" "+variable.ReplaceAllString(o.Path, "{}")+" "+o.Selector, " ")
 		if first, taken := routes[route]; taken {
 			errs = append(errs, fmt.Errorf("operation %q: its route %s is that of %q; a request must lead to one row", o.Name, route, first))
 			continue
@@ -70,6 +71,7 @@ func (o Operation) faults() (wrong []string) {
 	say(!strings.HasPrefix(o.Path, "/") || strings.ContainsAny(variable.ReplaceAllString(o.Path, ""), "{} ?#"),
 		"Path needs the form /v1/refunds/{id}, with no query, no blank and a name in each pair of braces")
 
+	say(o.Selector != "" && !fieldForm.MatchString(o.Selector), "Selector %q is no name of a field", o.Selector)
 	say(!known(o.Class, Money, Object, Notification), "Class %q is unknown", o.Class)
 	say(!known(o.Resend, Never, Original, Latest, LatestOrRunAgain, ConflictWithLink), "Resend %q is unknown", o.Resend)
 	say(!known(o.Failures, RunAgain, Stored), "Failures %q is unknown", o.Failures)

@@ -61,6 +61,7 @@ func TestCheckRefuses(t *testing.T) {
 		"path with query":       {keyed, func(o *rs.Operation) { o.Path = "/v1/refunds?x=1" }, "no query"},
 		"path, open brace":      {keyed, func(o *rs.Operation) { o.Path = "/v1/{id" }, "a name in each pair of braces"},
 		"path, no variable":     {keyed, func(o *rs.Operation) { o.Path = "/v1/{}" }, "a name in each pair of braces"},
+		"selector":              {keyed, func(o *rs.Operation) { o.Selector = "create incident" }, `Selector "create incident" is no name`},
 		"class":                 {keyed, func(o *rs.Operation) { o.Class = "money" }, `Class "money" is unknown`},
 		"resend":                {keyed, func(o *rs.Operation) { o.Resend = "newest" }, `Resend "newest" is unknown`},
 		"failures":              {keyed, func(o *rs.Operation) { o.Failures = "kept" }, `Failures "kept" is unknown`},
@@ -120,6 +121,10 @@ func TestCheckUnique(t *testing.T) {
 	b.Method = "DELETE"
 	if err := rs.Check([]rs.Operation{a, b}); err != nil {
 		t.Errorf("another method: %v", err)
+	}
+	b.Method, b.Selector = a.Method, "cancelRefund"
+	if err := rs.Check([]rs.Operation{a, b}); err != nil {
+		t.Errorf("one route, told apart by a selector: %v", err)
 	}
 	b.Name = a.Name
 	if err := rs.Check([]rs.Operation{a, b}); err == nil || !strings.Contains(err.Error(), `"refund.create": the name stands in two rows`) {

@@ -88,6 +88,10 @@ type Operation struct {
 	Method string // "POST"; "" for a gRPC unary call.
 	Path   string // Required: "/v1/refunds/{id}", or a gRPC full method; drop-in routes are matched with it.
 
+	// Selector tells rows apart that share a route: the root field of a GraphQL
+	// mutation, as "createIncident". A drop-in knows no row that has one.
+	Selector string
+
 	Keys     []Place       // Where the key goes, all of them. None: the operation has no key and Resend is Never.
 	KeyMax   int           // Longest key the provider takes, in characters. Defaults to 255.
 	Window   time.Duration // How long the provider keeps the key. 0 means unpublished: resent inside one Do only.

@@ -43,14 +43,21 @@ var rooms = []room{
 	{dir: "recordstore/sqlite", may: []string{"recordstore", "recordstore/internal/groupcommit", sqlite}, why: "a store knows the contract, its database and nothing of its users"},
 	{dir: "recordstore/postgres", may: []string{"recordstore", "recordstore/internal/groupcommit", pgx}, why: "a store knows the contract, its database and nothing of its users"},
 
-	{dir: "outbound", may: slices.Concat(leaves, []string{uuid, otel}, otelAPI), not: []string{"net/http"}, why: "it holds the order of steps: no HTTP, no provider, no store, and of OpenTelemetry the API only"},
-	{dir: "outbound/httpadapter", may: slices.Concat(core, []string{retryable, jcs}), why: "all HTTP is here, and no provider"},
+	{dir: "outbound/internal/limit", why: "it knows time and nothing else"},
+	{dir: "outbound", may: slices.Concat(leaves, []string{"outbound/internal/limit", uuid, otel}, otelAPI), not: []string{"net/http"}, why: "it holds the order of steps: no HTTP, no provider, no store, and of OpenTelemetry the API only"},
+	{dir: "outbound/httpadapter", may: slices.Concat(core, []string{"outbound/internal/limit", retryable, jcs}), why: "all HTTP is here, and no provider"},
+	{dir: "outbound/graphqladapter", may: slices.Concat(core, []string{"outbound/httpadapter"}), why: "it is a codec, and knows no provider"},
+	{dir: "outbound/carriers", may: slices.Concat(core, []string{"outbound/httpadapter"}), why: "it puts adapters together and knows none of them"},
 	{dir: "outbound/dropin", may: slices.Concat(core, []string{"outbound/httpadapter"}), why: "it ends in the same Do as every other caller"},
+
+	{dir: "reprocess", may: slices.Concat(core, []string{"outbound/httpadapter"}), why: "it calls through any client, and knows no store and no provider"},
 
 	{dir: "providers/providertest", may: slices.Concat(core, []string{"outbound/httpadapter", "recordstore/memory", "internal/fakeprovider", otel + "/attribute", otel + "/codes", otel + "/trace", otel + "/trace/embedded", otel + "/trace/noop"}), why: "it is the public face of the fakes and judges adapters: of OpenTelemetry it reads the spans"},
 	{dir: "providers/*", may: slices.Concat(core, []string{"outbound/httpadapter"}), why: "an adapter is data and a codec, and knows no other provider and no store"},
 	{dir: "internal/fakeprovider", may: []string{"replaysemantics"}, why: "the judge shares no code with the judged"},
 	{dir: "internal/fakeprovider/*", may: []string{"replaysemantics", "internal/fakeprovider"}, why: "the judge shares no code with the judged"},
+
+	{dir: "internal/fakeincident", why: "the judge shares no code with the judged"},
 
 	{dir: "internal/arch", why: "it reads source and runs nothing"},
 	{dir: "internal/endtoend", why: "it holds tests only"},
@@ -59,6 +66,7 @@ var rooms = []room{
 	{dir: "internal/pgtest", may: []string{pgx}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/pgtest/*", may: []string{"internal/pgtest"}, why: "it starts a database and knows nothing of ledgers"},
 	{dir: "internal/console", may: slices.Concat(core, []string{"cmd/samekey/explain"}), why: "it shows any ledger, and knows no store and no provider"},
+	{dir: "internal/audit", may: slices.Concat(core, []string{"outbound/httpadapter"}), why: "it compares any ledger with any provider, and knows no store and none of them"},
 	{dir: "internal/semanticsdoc", free: true},
 	{dir: "internal/chaos", free: true},
 	{dir: "internal/chaos/*", free: true},

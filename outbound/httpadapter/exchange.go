@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/outbound/internal/limit"
 )
 
 // wire is what one RoundTrip taught. The answer's body is whole, or err says
@@ -265,7 +266,7 @@ type errNoAnswer time.Duration
 
 func (e errNoAnswer) Error() string { return "no answer within " + time.Duration(e).String() }
 
-// limited bounds one attempt.
-func limited(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d, errNoAnswer(d))
+// limited bounds one attempt. Its End must be called.
+func limited(ctx context.Context, d time.Duration) *limit.Context {
+	return limit.After(ctx, d, errNoAnswer(d))
 }

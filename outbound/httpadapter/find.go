@@ -156,8 +156,8 @@ func (a *Adapter) ask(ctx context.Context, l *outbound.Lookup, to *url.URL) (wir
 	if err != nil || w.status != http.StatusUnauthorized || a.cfg.Refresh == nil {
 		return w, err
 	}
-	renewing, cancel := limited(ctx, lookupTimeout)
-	defer cancel()
+	renewing := limited(ctx, lookupTimeout)
+	defer renewing.End()
 	if err := a.renew(renewing, l.Account, r); err != nil {
 		return wire{}, fmt.Errorf("the credentials could not be renewed: %w", uncoded{err})
 	}
@@ -169,16 +169,16 @@ func (a *Adapter) askOnce(ctx context.Context, l *outbound.Lookup, to *url.URL) 
 	if err := l.Turn(ctx); err != nil {
 		return nil, wire{}, fmt.Errorf("%s: the look-up was not sent: %w", l.Operation.Name, err)
 	}
-	ctx, cancel := limited(ctx, lookupTimeout)
-	defer cancel()
-	r := newRequest(ctx, http.MethodGet, to, a.headerOf(l.Message), nil)
+	bounded := limited(ctx, lookupTimeout)
+	defer bounded.End()
+	r := newRequest(bounded, http.MethodGet, to, a.headerOf(l.Message), nil)
 	if _, err := a.authorize(l.Account, l.Credentials, r, nil); err != nil {
 		// Without the error's own code: what a look-up meets says nothing of the command.
 		return nil, wire{}, fmt.Errorf("%s: the look-up was not sent: %w", l.Operation.Name, uncoded{err})
 	}
 	w := a.exchange(a.transport, r, cmp.Or(max(l.MaxBody, 0), a.cfg.MaxBody))
 	if w.status == http.StatusTooManyRequests || w.status >= http.StatusInternalServerError {
-		l.Objected(retryAfter(w.header, time.Now()))
+		l.Objected(retryAfter(w.header))
 	}
 	if w.err != nil {
 		return nil, wire{}, fmt.Errorf("%s: the look-up failed: %w", l.Operation.Name, w.err)

@@ -23,6 +23,9 @@ func newRoutes(rows []replaysemantics.Operation) (*routes, []error) {
 	t := &routes{methods: make(map[string]*route)}
 	var problems []error
 	for _, row := range rows {
+		if row.Selector != "" {
+			continue // method and path do not tell which row it is
+		}
 		if err := t.add(row); err != nil {
 			problems = append(problems, err)
 		}

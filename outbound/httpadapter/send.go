@@ -160,9 +160,9 @@ func (s *sending) attempt(ctx context.Context) (wire, *http.Request) {
 		s.refuse(outbound.ErrUnavailable, false, err)
 		return wire{}, nil
 	}
-	ctx, cancel := limited(ctx, s.retry.AttemptTimeout)
-	defer cancel()
-	r := newRequest(ctx, s.d.Message.Method, s.to, s.d.Message.Header, s.body)
+	bounded := limited(ctx, s.retry.AttemptTimeout)
+	defer bounded.End()
+	r := newRequest(bounded, s.d.Message.Method, s.to, s.d.Message.Header, s.body)
 	secret, err := s.a.authorize(s.d.Account, s.d.Credentials, r, s.body)
 	if err != nil {
 		code := outbound.ErrUnavailable
@@ -247,7 +247,7 @@ func (a *Adapter) judge(w wire, x *Exchange) outbound.Verdict {
 	}
 	v.Deliveries = w.deliveries
 	if v.RetryAfter == 0 {
-		v.RetryAfter = retryAfter(w.header, time.Now())
+		v.RetryAfter = retryAfter(w.header)
 	}
 	return v
 }
@@ -271,11 +271,11 @@ func (s *sending) safe() bool {
 
 // again decides about another attempt and the pause before it.
 func (s *sending) again(ctx context.Context) bool {
-	if len(s.verdicts) == 0 || ctx.Err() != nil {
+	if len(s.verdicts) == 0 {
 		return false
 	}
 	v := s.last()
-	if !v.Again || v.Effect == outbound.EffectApplied || !s.safe() || v.RetryAfter > s.retry.MaxRetryAfter {
+	if !v.Again || v.Effect == outbound.EffectApplied || !s.safe() || v.RetryAfter > s.retry.MaxRetryAfter || ctx.Err() != nil {
 		return false
 	}
 	s.pause = s.wait(v.RetryAfter)
@@ -304,7 +304,10 @@ func (s *sending) outcome(ctx context.Context) []outbound.Verdict {
 	if len(s.verdicts) == 0 { // the loop made no attempt
 		s.add(outbound.Verdict{Effect: outbound.EffectNone, Code: outbound.ErrUnavailable})
 	}
-	if err := ctx.Err(); err != nil && s.last().Effect != outbound.EffectApplied && !errors.Is(s.last().Err, err) {
+	if s.last().Effect == outbound.EffectApplied {
+		return s.verdicts
+	}
+	if err := ctx.Err(); err != nil && !errors.Is(s.last().Err, err) {
 		s.note(err)
 	}
 	return s.verdicts
@@ -312,7 +315,7 @@ func (s *sending) outcome(ctx context.Context) []outbound.Verdict {
 
 // retryAfter reads a Retry-After header, in seconds or as a date on the
 // provider's own clock.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+func retryAfter(h http.Header) time.Duration {
 	const most = 365 * 24 * time.Hour
 	value := h.Get("Retry-After")
 	if value == "" {
@@ -325,6 +328,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
+	now := time.Now()
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}

@@ -1,7 +1,6 @@
 package stripe
 
 import (
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -95,7 +94,7 @@ func judge(x *httpadapter.Exchange) outbound.Verdict {
 		return labelled(x, outbound.Verdict{Effect: outbound.EffectApplied})
 	}
 	var a answer
-	if err := json.Unmarshal(x.Body, &a); err != nil {
+	if err := a.decode(x.Body); err != nil {
 		return outbound.Verdict{Again: true} // even where a header forbids: a resend replays the whole answer
 	}
 	switch {

@@ -24,7 +24,7 @@ func (s *Store) List(ctx context.Context, q recordstore.ListQuery) (recordstore.
 	defer s.mu.Unlock()
 	list := recordstore.ListingOf(slices.Collect(maps.Values(s.records)), q, s.clock())
 	for i := range list.Records {
-		list.Records[i].Record = clone(list.Records[i].Record)
+		ownBytes(&list.Records[i].Record)
 	}
 	return list, nil
 }

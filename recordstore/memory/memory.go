@@ -107,9 +107,11 @@ func (s *Store) decide(ctx context.Context, verb string, c recordstore.Claim,
 	}
 	next, decision := table(c, found, s.frontier[c.Class], now)
 	if next.Version > version {
-		s.put(next)
+		s.put(&next)
+	} else {
+		ownBytes(&next)
 	}
-	return recordstore.Claimed{Decision: decision, Record: clone(next), Now: now}, nil
+	return recordstore.Claimed{Decision: decision, Record: next, Now: now}, nil
 }
 
 // Renew implements recordstore.Store.
@@ -151,7 +153,8 @@ func (s *Store) Get(ctx context.Context, id recordstore.ID) (recordstore.Record,
 	if !ok {
 		return recordstore.Record{}, time.Time{}, fmt.Errorf("memory: get: %w", recordstore.ErrNotFound)
 	}
-	return clone(rec), s.clock(), nil
+	ownBytes(&rec)
+	return rec, s.clock(), nil
 }
 
 // RaiseFrontier implements recordstore.Forgetter.
@@ -193,7 +196,7 @@ func (s *Store) Seed(recs ...recordstore.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, rec := range recs {
-		s.put(rec)
+		s.put(&rec)
 	}
 }
 
@@ -213,22 +216,29 @@ func (s *Store) change(ctx context.Context, verb string, id recordstore.ID, e *r
 	now := s.clock()
 	next, err := move(rec, now)
 	if err != nil {
-		return clone(next), fmt.Errorf("memory: %s: %w", verb, err)
+		ownBytes(&next)
+		return next, fmt.Errorf("memory: %s: %w", verb, err)
 	}
-	s.put(next)
+	s.put(&next)
 	if e != nil && next.Version > rec.Version {
 		s.trail[id] = append(s.trail[id], e.Stamped(rec, next, now))
 	}
-	return clone(next), nil
+	return next, nil
 }
 
-func (s *Store) put(rec recordstore.Record) { s.records[rec.ID] = clone(rec) }
+// put keeps rec, which it makes what a database would give back. The bytes that rec
+// holds are then nobody's but the caller's: the store keeps others.
+func (s *Store) put(rec *recordstore.Record) {
+	tidy(rec)
+	own := *rec
+	ownBytes(&own)
+	s.records[rec.ID] = own
+}
 
 func (s *Store) clock() time.Time { return micro(s.now()) }
 
-// clone returns rec with bytes of its own, and as a database would give it back:
-// whole microseconds, no empty slices.
-func clone(rec recordstore.Record) recordstore.Record {
+// ownBytes gives rec bytes of its own.
+func ownBytes(rec *recordstore.Record) {
 	fields := [...]*[]byte{&rec.Fingerprint, &rec.Request, &rec.ResponseHeader, &rec.ResponseBody}
 	size := 0
 	for _, b := range fields {
@@ -237,12 +247,21 @@ func clone(rec recordstore.Record) recordstore.Record {
 	own := make([]byte, 0, size)
 	for _, b := range fields {
 		if len(*b) == 0 {
-			*b = nil
 			continue
 		}
 		start := len(own)
 		own = append(own, *b...)
 		*b = own[start:len(own):len(own)]
+	}
+}
+
+// tidy makes rec what a database would give back: whole microseconds, no empty
+// slices.
+func tidy(rec *recordstore.Record) {
+	for _, b := range [...]*[]byte{&rec.Fingerprint, &rec.Request, &rec.ResponseHeader, &rec.ResponseBody} {
+		if len(*b) == 0 {
+			*b = nil
+		}
 	}
 	for _, t := range [...]*time.Time{
 		&rec.ClaimedAt, &rec.LeaseEndsAt, &rec.WindowEndsAt, &rec.SentUntil, &rec.AnsweredAt, &rec.DueAt, &rec.NotAfter,
@@ -250,12 +269,14 @@ func clone(rec recordstore.Record) recordstore.Record {
 	} {
 		*t = micro(*t)
 	}
-	return rec
 }
 
 func micro(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
+	}
+	if t.Nanosecond()%int(time.Microsecond) == 0 {
+		return t.Round(0).UTC() // as most are, which costs less to find out than to cut off
 	}
 	return t.Truncate(time.Microsecond).UTC()
 }

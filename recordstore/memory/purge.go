@@ -18,7 +18,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error
 	var done recordstore.Purged
 	for _, rec := range s.records {
 		if next, ok := recordstore.Emptied(rec, now); ok && done.Bodies < limit {
-			s.put(next)
+			s.put(&next)
 			done.Bodies++
 		}
 	}
@@ -27,7 +27,7 @@ func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error
 			break
 		}
 		if next, ok := recordstore.Tombstone(rec, now); ok {
-			s.put(next)
+			s.put(&next)
 		} else if recordstore.Purgeable(rec, now) {
 			s.frontier[rec.Class] = max(s.frontier[rec.Class], id.Day)
 			delete(s.records, id)

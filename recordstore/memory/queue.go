@@ -30,8 +30,8 @@ func (s *Store) TakeDue(ctx context.Context, q recordstore.DueQuery) ([]recordst
 	taken := recordstore.Turns(due, q.Limit)
 	for i, rec := range taken {
 		next, _ := recordstore.TakenDue(rec, q, now)
-		s.put(next)
-		taken[i] = clone(next)
+		s.put(&next)
+		taken[i] = next
 	}
 	return taken, now, nil
 }
@@ -50,7 +50,7 @@ func (s *Store) FindCrashed(ctx context.Context, _ bool, limit int) (int, error)
 		if found < limit && recordstore.Crashed(rec, now) {
 			rec.DueAt = now
 			rec.Version++
-			s.put(rec)
+			s.put(&rec)
 			found++
 		}
 	}
