@@ -35,7 +35,7 @@ func fakeProvider(ctx context.Context, b *bench) error {
 	client := &http.Client{Transport: server.Transport()}
 	during := *b
 	during.rounds, during.window = 1, min(b.window, time.Second)
-	_, err = during.compare(ctx, "fake", []int{1, 8}, calling("POST to the fake of Stripe", func(ctx context.Context) error {
+	_, err = during.compare(ctx, "fake", []int{1, 64}, calling("POST to the fake of Stripe", func(ctx context.Context) error {
 		return intent(ctx, client, server.URL)
 	}))
 	return err

@@ -72,7 +72,7 @@ type Config struct {
 	// returns it.
 	SettingsErr error
 
-	// Transport sends. Defaults to a clone of http.DefaultTransport. Of an
+	// Transport sends. Defaults to DefaultTransport. Of an
 	// *http.Transport, without protocols registered beside its own, it is known that
 	// an attempt without a connection wrote nothing; of another one only if it
 	// reports to net/http/httptrace.
@@ -189,15 +189,26 @@ func staysHere(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".test")
 }
 
+// DefaultTransport returns a clone of http.DefaultTransport that keeps as many idle
+// connections to one host as in all: a provider is one host, and many callers over
+// HTTP/1.1 would else dial again for most requests. Where http.DefaultTransport was
+// replaced by something else, it returns that.
+func DefaultTransport() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = t.MaxIdleConns
+	return t
+}
+
 // setTransport prepares the two ways to send: over kept connections, and over a
 // new one for each request, which net/http never resends by itself.
 func (a *Adapter) setTransport() {
 	rt := a.cfg.Transport
 	if rt == nil {
-		rt = http.DefaultTransport
-		if t, ok := rt.(*http.Transport); ok {
-			rt = t.Clone()
-		}
+		rt = DefaultTransport()
 	}
 	a.transport, a.fresh = rt, rt
 	if t, ok := rt.(*http.Transport); ok {

@@ -35,7 +35,7 @@ type Config struct {
 	// nothing of another's keys. Defaults to https://checkout-test.adyen.com/v71 in
 	// test mode; a live one has the merchant's own prefix.
 	BaseURL   string
-	Transport http.RoundTripper // Defaults to a clone of http.DefaultTransport.
+	Transport http.RoundTripper // Defaults to httpadapter.DefaultTransport.
 }
 
 // New returns an adapter. What is wrong with cfg is an error of outbound.New.

@@ -39,7 +39,7 @@ type Config struct {
 
 	EU        bool              // The account is in PagerDuty's European region. Defaults to no.
 	BaseURL   string            // Of both APIs. Defaults to PagerDuty's.
-	Transport http.RoundTripper // Defaults to a clone of http.DefaultTransport.
+	Transport http.RoundTripper // Defaults to httpadapter.DefaultTransport.
 }
 
 // New returns an adapter. What is wrong with cfg is an error of outbound.New.

@@ -53,7 +53,7 @@ type Config struct {
 
 	Sandbox   bool              // Part of every key.
 	BaseURL   string            // Defaults to PayPal's, by Sandbox.
-	Transport http.RoundTripper // Defaults to a clone of http.DefaultTransport.
+	Transport http.RoundTripper // Defaults to httpadapter.DefaultTransport.
 
 	// MarkInvoices stamps invoice_id of authorization captures with the command's
 	// mark, where the caller left it free: a partial capture whose answer was lost
@@ -80,7 +80,7 @@ func New(cfg Config) *httpadapter.Adapter {
 		}
 	}
 	if cfg.Transport == nil {
-		cfg.Transport = http.DefaultTransport.(*http.Transport).Clone()
+		cfg.Transport = httpadapter.DefaultTransport()
 	}
 	a := &authorizer{cfg: cfg, tokens: newTokenSource(cfg.BaseURL, cfg.Transport)}
 	frozen := []string{"PayPal-Partner-Attribution-Id", "PayPal-Client-Metadata-Id"}

@@ -50,7 +50,7 @@ type Config struct {
 	Token     string            // The access token. Without one the adapter serves a drop-in only.
 	Sandbox   bool              // The mode is part of every key. Defaults to live.
 	BaseURL   string            // Defaults to Square's.
-	Transport http.RoundTripper // Defaults to a clone of http.DefaultTransport.
+	Transport http.RoundTripper // Defaults to httpadapter.DefaultTransport.
 }
 
 // New returns an adapter. What is wrong with cfg is an error of outbound.New.

@@ -62,7 +62,7 @@ type Config struct {
 	Version string
 
 	BaseURL   string            // Defaults to https://api.stripe.com.
-	Transport http.RoundTripper // Defaults to a clone of http.DefaultTransport.
+	Transport http.RoundTripper // Defaults to httpadapter.DefaultTransport.
 }
 
 // New returns an adapter for one account and those that its key can act for.

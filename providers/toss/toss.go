@@ -26,7 +26,7 @@ type Config struct {
 	SecretKey string            // test_sk_… or live_sk_…. Without one the adapter serves a drop-in only.
 	Test      bool              // The mode is part of every key. Defaults to live.
 	BaseURL   string            // Defaults to https://api.tosspayments.com.
-	Transport http.RoundTripper // Defaults to a clone of http.DefaultTransport.
+	Transport http.RoundTripper // Defaults to httpadapter.DefaultTransport.
 }
 
 // New returns an adapter. What is wrong with cfg, as a secret key of the other mode,
