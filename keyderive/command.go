@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 )
@@ -110,8 +111,28 @@ func Step(id, name string) (string, error) {
 
 // CheckID returns an error that says what is wrong with a command ID, its step
 // included: 1 to 255 bytes of UTF-8, without control characters; the ID and the
-// step are not blank, and the only slash stands between them.
+// step neither are blank nor begin or end with white space, and the only slash
+// stands between them. IDs are compared byte for byte: other letter case, and other
+// Unicode normalization, is another ID.
 func CheckID(id string) error {
+	if err := checkStored(id); err != nil {
+		return err
+	}
+	command, step, _ := strings.Cut(id, "/")
+	if padded(command) || padded(step) {
+		return fmt.Errorf("%w: a command ID and its step may not begin or end with white space: with and without it they would be two commands; trim it where it is stored", ErrInvalid)
+	}
+	return nil
+}
+
+// padded reports white space, or a mark that shows nothing, around s.
+func padded(s string) bool {
+	return s != strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff' })
+}
+
+// checkStored is CheckID for an ID that a ledger holds, which may be older than the
+// rule about white space.
+func checkStored(id string) error {
 	command, step, stepped := strings.Cut(id, "/")
 	switch {
 	case blank(command):

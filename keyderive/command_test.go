@@ -196,3 +196,22 @@ func TestStep(t *testing.T) {
 		t.Errorf("Step = %q, %v", got, err)
 	}
 }
+
+// White space around an ID would make a second command of it: it is refused, and a
+// record that a ledger holds under such an ID still has its key.
+func TestWhiteSpaceAroundAnID(t *testing.T) {
+	for _, id := range []string{" ord_1", "ord_1 ", "ord_1\u00a0", "\u2003ord_1", "\ufefford_1", "ord_1 /line", "ord_1/ line", "ord_1/line\u200b"} {
+		in := keyderive.Input{Provider: "stripe", Account: "acct_1/live", Operation: "refund.create", CommandID: id}
+		if _, err := keyderive.Derive(in); !errors.Is(err, keyderive.ErrInvalid) || !strings.Contains(err.Error(), "white space") {
+			t.Errorf("%q: %v", id, err)
+		}
+		if key, err := (keyderive.Secret{}).Rederive(in, keyderive.ScopeHash("")); err != nil || key.IsZero() {
+			t.Errorf("%q, stored: %v", id, err)
+		}
+	}
+	for _, id := range []string{"ord 1", "ord_1/line 2", "Ord_1"} {
+		if err := keyderive.CheckID(id); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}

@@ -50,14 +50,22 @@ func Derive(in Input) (Key, error) { return Secret{}.Derive(in) }
 // Derive returns the key of in under s. The error wraps ErrInvalid and names the
 // field that has to be corrected, never its value.
 func (s Secret) Derive(in Input) (Key, error) {
-	return s.Rederive(in, ScopeHash(in.Scope))
+	key, err := s.Rederive(in, ScopeHash(in.Scope))
+	if err != nil {
+		return Key{}, err
+	}
+	if err := CheckID(in.CommandID); err != nil {
+		return Key{}, err
+	}
+	return key, nil
 }
 
 // ScopeHash is what a ledger stores of a scope.
 func ScopeHash(scope string) [32]byte { return sha256.Sum256([]byte(scope)) }
 
 // Rederive makes the key of a stored record again, which holds only the hash of
-// its scope. in.Scope is ignored.
+// its scope. in.Scope is ignored. White space around the command ID, which Derive
+// refuses, is taken as it was stored.
 func (s Secret) Rederive(in Input, scope [32]byte) (Key, error) {
 	account, mode, err := in.check()
 	if err != nil {
@@ -87,7 +95,7 @@ func (in Input) check() (account, mode string, err error) {
 	if strings.TrimSpace(in.Account[:max(i, 0)]) == "" || strings.TrimSpace(in.Account[i+1:]) == "" {
 		return "", "", fmt.Errorf("%w: Input.Account needs the provider's account id and a mode, as acct_1Nv0FG/live", ErrInvalid)
 	}
-	return in.Account[:i], in.Account[i+1:], CheckID(in.CommandID)
+	return in.Account[:i], in.Account[i+1:], checkStored(in.CommandID)
 }
 
 func printable(s string) bool {

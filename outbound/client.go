@@ -180,6 +180,11 @@ func (c *core) withMode(account string) string {
 // is sent. A command that the ledger does not know is an *Error that wraps
 // recordstore.ErrNotFound. An answer that Options.AllowReplay refuses the caller is
 // ErrForbidden.
+//
+// A client's first use of its ledger compares secret and derivation with the
+// ledger's, over a connection of its own. A program whose first use would be Plan,
+// inside a transaction that locks a SQLite file or holds a pool's only connection,
+// calls Status once when it starts, for any command.
 func (c *Client) Status(ctx context.Context, cmd Command, operation string) (*Status, error) {
 	e := &Error{Code: ErrInvalid, Provider: c.profile.Provider, Operation: operation, Command: cmd}
 	if _, ok := c.rows[operation]; !ok {
@@ -238,6 +243,9 @@ func (c *core) attach(ctx context.Context) *Error {
 		return nil
 	case errors.Is(err, recordstore.ErrPinned):
 		return &Error{Code: ErrInvalid, Err: fmt.Errorf("%w: use the Options.Secret that the ledger was first used with", err)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Code: ErrStore, Err: fmt.Errorf("%w: a client's first use of a ledger needs a connection of its own; where that is a Plan "+
+			"in a transaction that holds SQLite's write lock, or a pool's only connection, call Client.Status once when the program starts", err)}
 	}
 	return &Error{Code: ErrStore, Err: err}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 // Effect is what is known about the command's effect at the provider, by this
@@ -145,10 +146,23 @@ func (e *Error) says() string {
 		return "the ledger knows nothing of this command"
 	case e.Code == ErrInvalid && errors.Is(e.Err, recordstore.ErrNotHeld):
 		return "the record moved since that version, or is settled: read Status again"
-	case e.Code == ErrInvalid && e.Operation == "" && e.Command.ID == "":
+	case e.Code == ErrRefused && e.Answer != nil && e.Answer.Evidence == replaysemantics.ByOperator:
+		return "a person decided on " + e.Answer.AsOf.UTC().Format(time.DateOnly) + " that it had no effect, and ended it: the record's trail says who and why"
+	case e.Code == ErrInvalid && e.Operation == "" && e.Command.ID == "" && !isReported(e.Err):
 		return "correct the settings"
 	}
 	return text
+}
+
+// isReported reports whether a cause came from a call by way of a header, as package
+// dropin reads it, where no names are known.
+func isReported(err error) bool {
+	type reported interface {
+		error
+		Reported()
+	}
+	_, is := errors.AsType[reported](err)
+	return is
 }
 
 // Unwrap returns the cause.
@@ -170,7 +184,9 @@ func EffectOf(err error) Effect {
 
 // RetryAfter reports whether calling again with the same command can change the
 // answer, and when. It is what a job queue wants to know: snooze or stop. The
-// same command again is always safe, whatever it reports.
+// same command again is always safe, whatever it reports. It is never more than an
+// hour for an uncertain effect, whatever the provider asked for: the ledger's next
+// check may settle it long before.
 func RetryAfter(err error) (d time.Duration, again bool) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -190,6 +206,9 @@ func RetryAfter(err error) (d time.Duration, again bool) {
 	}
 	if e.RetryAfter > 0 {
 		d = e.RetryAfter
+	}
+	if e.Code == ErrUncertain {
+		d = min(d, time.Hour)
 	}
 	return d, true
 }

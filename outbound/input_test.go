@@ -204,6 +204,14 @@ func TestRetryAfter(t *testing.T) {
 	if d, _ := outbound.RetryAfter(&outbound.Error{Code: outbound.ErrInFlight, RetryAfter: 3 * time.Second}); d != 3*time.Second {
 		t.Errorf("RetryAfter = %v, want the error's own 3s", d)
 	}
+	for wait, want := range map[time.Duration]time.Duration{8760 * time.Hour: time.Hour, 2 * time.Minute: 2 * time.Minute} {
+		if d, _ := outbound.RetryAfter(&outbound.Error{Code: outbound.ErrUncertain, RetryAfter: wait}); d != want {
+			t.Errorf("an uncertain effect is asked for again after %v, want %v", d, want)
+		}
+	}
+	if d, _ := outbound.RetryAfter(&outbound.Error{Code: outbound.ErrRateLimited, RetryAfter: 2 * time.Hour}); d != 2*time.Hour {
+		t.Errorf("a rate limit that says when is asked again after %v", d)
+	}
 	if _, again := outbound.RetryAfter(errors.New("other")); again {
 		t.Error("an error that is not ours may not be repeated on our word")
 	}

@@ -25,6 +25,9 @@ func SealKeyID(sealed []byte) (string, bool) {
 	if n < 1 || n > 64 || len(rest) < n+12+16 { // nonce and tag of AES-256-GCM
 		return "", false
 	}
+	if _, err := decodeMessage(sealed[1:]); err == nil { // PlainBodies: a request begins as an ID does
+		return "", false
+	}
 	return string(rest[:n]), oneLine(string(rest[:n]), 64)
 }
 

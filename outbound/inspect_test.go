@@ -3,8 +3,10 @@ package outbound_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
@@ -41,6 +43,45 @@ func TestOpenRecord(t *testing.T) {
 			t.Errorf("%q was sealed with key %q", other, id)
 		}
 	}
+}
+
+// A readable request begins as the ID of a key does, and was sealed by none.
+func TestPlainBodiesHaveNoSealKey(t *testing.T) {
+	store := memory.New(nil)
+	c, err := outbound.New(&scripted{answer: always(outbound.Verdict{})}, store, &outbound.Options{Bodies: outbound.PlainBodies(), Retry: outbound.Retry{Attempts: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Do(t.Context(), pay("p1", "pay.stored")); !errors.Is(err, outbound.ErrUncertain) {
+		t.Fatal(err)
+	}
+	rec := onlyRecord(t, store)
+	if id, ok := outbound.SealKeyID(rec.Request); ok || len(rec.Request) == 0 {
+		t.Errorf("%d plain bytes were sealed with key %q", len(rec.Request), id)
+	}
+}
+
+// locked is a ledger whose pins cannot be written while the caller holds its lock.
+type locked struct{ recordstore.Store }
+
+func (locked) Attach(ctx context.Context, _ recordstore.Pins) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// R16: where the first use of a ledger is inside a transaction that locks it, the
+// error says how to begin.
+func TestFirstUseInsideATransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := outbound.New(&scripted{answer: always(paid)}, locked{memory.New(nil)}, &outbound.Options{Bodies: outbound.PlainBodies()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Do(t.Context(), pay("p1", "pay.stored"))
+		if !errors.Is(err, outbound.ErrStore) || !strings.Contains(err.Error(), "call Client.Status once when the program starts") {
+			t.Errorf("the error is %v", err)
+		}
+	})
 }
 
 func onlyRecord(t *testing.T, s *memory.Store) recordstore.Record {

@@ -49,6 +49,7 @@ func resolveCommand(flags *ledgerFlags) *cobra.Command {
 	var a act
 	var verdict, ref string
 	var version int64
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "resolve CMD --version N --verdict applied|none|send-again --name NAME --reason REASON",
 		Short: "Settle one record by a person's verdict",
@@ -62,8 +63,11 @@ who looked at the provider's dashboard:
 --version is the one that ` + "`samekey ledger show`" + ` printed: a record that moved since is not
 touched (exit code 5), so that two people cannot decide against each other. Name and
 reason stay in its trail. A truth that arrives later and contradicts the verdict
-brings the record back to review. Wait before "none": a request may be under way for
-15 minutes after the last lease.` + exitCodes,
+brings the record back to review.
+
+none and send-again are refused while a request may still be under way: until 15
+minutes, or the operation's own time, after the last lease. --force decides anyway, as
+when the provider's support has confirmed that nothing can come.` + exitCodes,
 		Example: "  samekey ledger resolve 0193f6a2-1c3d-7e4f-8a5b-6c7d8e9f0a1b --version 4 --verdict applied \\\n" +
 			"    --external-ref re_3Nv0 --name ada --reason \"re_3Nv0 over 10.00 EUR is at the dashboard\"",
 		PreRunE: func(cmd *cobra.Command, args []string) error {
@@ -79,18 +83,19 @@ brings the record back to review. Wait before "none": a request may be under way
 			r := verdicts[verdict]
 			r.Version, r.ExternalRef, r.Reason, r.Operator = version, ref, a.reason, a.name
 			return flags.work(cmd.Context(), ledgerTimeout, func(ctx context.Context, s store, about recordstore.About) error {
-				return resolve(ctx, cmd.OutOrStdout(), s, about, &a, r)
+				return resolve(ctx, cmd.OutOrStdout(), s, about, &a, r, force)
 			})
 		}),
 	}
 	a.addTo(cmd)
 	cmd.Flags().StringVar(&verdict, "verdict", "", "applied, none or send-again (required)")
 	cmd.Flags().Int64Var(&version, "version", 0, "the record's version that was seen (required)")
+	cmd.Flags().BoolVar(&force, "force", false, "decide none or send-again though a request may still be under way")
 	cmd.Flags().StringVar(&ref, "external-ref", "", "the provider's `id` of the object, where there is one")
 	return cmd
 }
 
-func resolve(ctx context.Context, out io.Writer, s store, about recordstore.About, a *act, r outbound.Resolution) error {
+func resolve(ctx context.Context, out io.Writer, s store, about recordstore.About, a *act, r outbound.Resolution, force bool) error {
 	rec, err := a.one(ctx, s, about)
 	if err != nil {
 		return err
@@ -98,6 +103,10 @@ func resolve(ctx context.Context, out io.Writer, s store, about recordstore.Abou
 	v, err := r.Verdict(rec.ID)
 	if err != nil {
 		return err
+	}
+	early := explain.TooEarly(rec, horizonOf(rec.Provider, rec.Operation), about.Now)
+	if _, refused := recordstore.Resolved(rec, v, about.Now); refused == nil && r.Effect == outbound.EffectNone && early != "" && !force {
+		return fmt.Errorf("nothing was changed: it cannot be known yet that %s had no effect: %s; --force decides anyway", labelOf(rec), early)
 	}
 	after, err := s.Resolve(ctx, v)
 	if errors.Is(err, recordstore.ErrNotHeld) {
@@ -125,7 +134,10 @@ func (a *act) report(ctx context.Context, out io.Writer, s store, rec recordstor
 	if err != nil {
 		return err
 	}
-	words := explain.Record(rec, about.Now, about.Restored)
+	words, err := explained(ctx, s, rec, about)
+	if err != nil {
+		return err
+	}
 	if a.asJSON {
 		view := viewOf(recordstore.Unsealed(rec), about)
 		view.Explained = &words
@@ -134,7 +146,8 @@ func (a *act) report(ctx context.Context, out io.Writer, s store, rec recordstor
 		}
 		return writeJSON(out, []recordView{view})
 	}
-	fmt.Fprintf(out, "%s (version %d, by %s).\n%s%s", line, rec.Version, a.name, wrapped("  ", words.Safe), wrapped("  ", words.Do))
+	fmt.Fprintf(out, "%s (version %d, by %s).\n", line, rec.Version, a.name)
+	writeWords(out, &words)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -18,6 +19,8 @@ func advised(err error) error {
 	_, unreached := errors.AsType[*pgconn.ConnectError](err)
 	denied, isServers := errors.AsType[*pgconn.PgError](err)
 	switch {
+	case errors.Is(err, recordstore.ErrSchema) && strings.Contains(err.Error(), "samekey migrate"):
+		return fmt.Errorf("%w, but first: is it the right database and --schema? Migrating a wrong one makes a new, empty ledger", err)
 	case unreached:
 		return fmt.Errorf("%w: is the DSN right (%s, or the file of --dsn-file), and does the server take connections from here?", err, envDSN)
 	case isServers && denied.Code == "42501": // insufficient_privilege

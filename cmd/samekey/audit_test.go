@@ -170,7 +170,7 @@ func TestAudit(t *testing.T) {
 		}
 
 		p.contradict("refund-3")
-		p.succeeds("ledger", "resolve", "refund-3", "--version", p.version("refund-3"), "--verdict", "none", "--name", "bob", "--reason", "no")
+		p.succeeds("ledger", "resolve", "refund-3", "--version", p.version("refund-3"), "--verdict", "none", "--force", "--name", "bob", "--reason", "no")
 		if f := p.named(p.audit(exitPerson), "refund-3"); f.Class != audit.Contradicted {
 			t.Errorf("denied by a person: %+v", f)
 		}

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
 	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/providers/stripe"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
 
@@ -36,7 +39,7 @@ func TestShowAnswersAStranger(t *testing.T) {
 		p.shows(p.succeeds("ledger", "show", "payment-1"), "refused", "card_declined", "No money moved", "is a new command")
 		p.shows(p.succeeds("ledger", "show", "refund-died"), "died or hangs", "if a reconciler runs", "lease ends")
 		p.shows(p.ends(exitPerson, "1 record waits for a person", "ledger", "show", "refund-review"),
-			"manual_review", "neither sending again nor asking the provider can tell", "nothing is sent", "at re_",
+			"manual_review", "bob decided on ", "that it had no effect (none), and on ", "the provider said that it was executed (webhook: refund.updated evt_1)", "nothing is sent", "at re_", "--verdict applied --external-ref re_",
 			"verdict uncertain → refused: I saw no refund at the dashboard (bob)", "webhook refused → manual_review: refund.updated evt_1",
 			"samekey ledger resolve", "--version")
 
@@ -77,6 +80,9 @@ func TestShowFinds(t *testing.T) {
 			}
 		}
 		p.ends(exitNothing, "never sent through this ledger", "ledger", "show", "ord_2")
+		p.ends(exitNothing, `--provider "paypl" is none that this build knows`, "ledger", "show", "ord_1", "--provider", "paypl")
+		p.ends(exitNothing, "is it refund.create,", "ledger", "show", "ord_1", "--operation", "refund.creat")
+		p.ends(exitNothing, "no record of command ord_1 with --provider paypal. Leave that out", "ledger", "show", "ord_1", "--provider", "paypal")
 		p.ends(exitNothing, "external reference re_none", "ledger", "show", "--external-ref", "re_none")
 		p.ends(exitUsage, "has 2 records", "ledger", "abandon", "ord_1", "--name", "ada", "--reason", "x")
 		old, err := keyderive.CommandID(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), "refund", "1")
@@ -156,7 +162,7 @@ func TestResolve(t *testing.T) {
 		}
 		p.shows(p.succeeds(verdict("applied", "ada")...), "resolved: stripe refund.create of refund-1 is now succeeded", "by ada", "nothing is sent")
 		p.ends(exitMoved, "you saw version "+seen, verdict("none", "bob")...)
-		p.shows(p.succeeds("ledger", "show", "refund-1"), "A person decided that it was executed", "re_9 is at the dashboard (ada)")
+		p.shows(p.succeeds("ledger", "show", "refund-1"), "ada decided on", "that it was executed", "re_9 is at the dashboard (ada)")
 		if out := p.succeeds("ledger", "show", "refund-1"); strings.Contains(out, "bob") {
 			t.Errorf("the refused verdict is in the trail:\n%s", out)
 		}
@@ -166,12 +172,40 @@ func TestResolve(t *testing.T) {
 		}
 
 		p.refund("refund-2", fakeprovider.DropBeforeApply, outbound.ErrUncertain)
-		p.shows(p.succeeds("ledger", "resolve", "refund-2", "--version", p.version("refund-2"), "--verdict", "send-again", "--name", "ada", "--reason", "never arrived"),
-			"is now not_executed", "the same command sends it again")
+		p.shows(p.succeeds("ledger", "resolve", "refund-2", "--version", p.version("refund-2"), "--verdict", "send-again", "--force", "--name", "ada", "--reason", "never arrived"),
+			"is now not_executed", "What happened? ada decided on", "a person's word, not the provider's", "Is it safe to press the button?", "the same command sends it again")
 		p.refund("refund-2", "", "")
 		p.ends(exitMoved, "it is settled", "ledger", "resolve", "refund-2", "--version", p.version("refund-2"), "--verdict", "none", "--name", "ada", "--reason", "x")
 		p.ends(exitNothing, "no record", "ledger", "resolve", "refund-3", "--version", "1", "--verdict", "none", "--name", "ada", "--reason", "x")
 		p.ends(exitFailed, "on one line", "ledger", "resolve", "refund-2", "--version", "1", "--verdict", "none", "--name", "ada", "--reason", "two\nlines")
+	})
+}
+
+// Nobody can know that nothing came while a request may be under way: none and
+// send-again wait for the horizon, and who forces them is told what to wait for.
+func TestResolveWaitsForTheHorizon(t *testing.T) {
+	onBoth(t, func(p *prepared) {
+		p.refund("refund-1", fakeprovider.DropAfterApply, outbound.ErrUncertain)
+		before := p.version("refund-1")
+		resolve := func(verdict string, more ...string) []string {
+			return append([]string{"ledger", "resolve", "refund-1", "--version", before, "--verdict", verdict, "--name", "ada", "--reason", "not there"}, more...)
+		}
+		for _, verdict := range []string{"none", "send-again"} {
+			p.ends(exitFailed, "nothing was changed: it cannot be known yet", resolve(verdict)...)
+			p.ends(exitFailed, "may be executed up to 15 min after that; --force decides anyway", resolve(verdict)...)
+		}
+		if now := p.version("refund-1"); now != before {
+			t.Errorf("version %s became %s", before, now)
+		}
+		out := p.succeeds(resolve("none", "--force")...)
+		p.shows(out, "ada decided on", "What to do? Make no new command before")
+		if strings.Contains(out, "new intent") {
+			t.Errorf("this allows a new command too early:\n%s", out)
+		}
+		_, err := p.client.Do(t.Context(), stripe.RefundCreate(outbound.Command{ID: "refund-1"}, url.Values{"charge": {p.charge}, "amount": {"1000"}}))
+		if !errors.Is(err, outbound.ErrRefused) || !strings.Contains(err.Error(), "a person decided on 20") || strings.Contains(err.Error(), "the provider refused") {
+			t.Errorf("Do says %v", err)
+		}
 	})
 }
 

@@ -110,7 +110,7 @@ func (o *consoleFlags) serve(ctx context.Context, out, errOut io.Writer, s store
 		return err
 	}
 	opts := console.Options{
-		Token: token, Secure: o.cert != "" || o.behindTLS, AllowResolve: o.resolve,
+		Token: token, Secure: o.cert != "" || o.behindTLS, AllowResolve: o.resolve, Horizon: horizonOf,
 		Log: slog.New(slog.NewTextHandler(errOut, nil)),
 	}
 	if o.bodies {

@@ -15,10 +15,7 @@ import (
 	"github.com/seed-6b5e302b/samekey/cmd/samekey/explain"
 	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
-	"github.com/seed-6b5e302b/samekey/providers/paypal"
-	"github.com/seed-6b5e302b/samekey/providers/stripe"
 	"github.com/seed-6b5e302b/samekey/recordstore"
-	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 // What doctor takes for wrong.
@@ -300,7 +297,7 @@ func (d *doctor) waiting(ctx context.Context) error {
 // windows compares how long providers know a key with how long a caller retries.
 func (d *doctor) windows(context.Context) error {
 	shorter := 0
-	for provider, rows := range map[string][]replaysemantics.Operation{"stripe": stripe.Operations(), "paypal": paypal.Operations()} {
+	for provider, rows := range tables() {
 		byWindow := map[time.Duration][]string{}
 		for _, op := range rows {
 			if op.HasKey() && op.Window > 0 && op.Window < d.horizon {

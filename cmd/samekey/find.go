@@ -118,8 +118,11 @@ func (t *target) byFilter(ctx context.Context, s store) ([]recordstore.Listed, e
 // nothing says that there is no such record, and what that means.
 func (t *target) nothing(about recordstore.About) string {
 	text := "the ledger holds no record of " + t.name()
-	if t.provider != "" || t.operation != "" {
-		text += " for that provider and operation"
+	if odd := unheardOf(t.provider, t.operation); odd != "" {
+		return odd
+	}
+	if filters := t.filters(); filters != "" {
+		return text + " with " + filters + ". Leave that out to see whether there is one of another provider or operation"
 	}
 	if t.command == "" {
 		return text
@@ -133,6 +136,18 @@ func (t *target) nothing(about recordstore.About) string {
 		return text + ": it was never sent through this ledger, or its record was lost in the restore of " + about.Restored.Format(time.RFC3339)
 	}
 	return text + ": it was never sent through this ledger. Is the ID whole, and is this the right ledger and schema?"
+}
+
+// filters are the flags that were on.
+func (t *target) filters() string {
+	var on []string
+	if t.provider != "" {
+		on = append(on, "--provider "+t.provider)
+	}
+	if t.operation != "" {
+		on = append(on, "--operation "+t.operation)
+	}
+	return strings.Join(on, " and ")
 }
 
 func frontiers(about recordstore.About) (days []int32) {

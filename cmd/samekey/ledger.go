@@ -150,7 +150,10 @@ func (f *ledgerFlags) work(ctx context.Context, limit time.Duration, do func(con
 	defer closed()
 	about, err := s.About(ctx)
 	if err != nil {
-		return err
+		if cause := errors.Unwrap(err); cause != nil && strings.HasPrefix(err.Error(), "postgres: about: ") {
+			err = cause // what the store calls this step says nothing to people
+		}
+		return fmt.Errorf("the ledger cannot be read: %w", err)
 	}
 	return do(ctx, s, about)
 }

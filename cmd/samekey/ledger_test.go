@@ -102,7 +102,7 @@ func TestRestoredOnPostgres(t *testing.T) {
 	succeeds(t, "migrate")
 	marksAndLifts(t, postgres.New(pool, nil))
 
-	fails(t, exitFailed, `"payments" holds no ledger`, "ledger", "restored", "--schema", "payments", "--since", since)
+	fails(t, exitFailed, "is it the right database and --schema?", "ledger", "restored", "--schema", "payments", "--since", since)
 	succeeds(t, "migrate", "--schema", "payments")
 	t.Setenv(envDSN, "")
 	file := dsnFile(t, dsn+"\n")

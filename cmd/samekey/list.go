@@ -123,7 +123,7 @@ func (l *listFlags) run(flags *ledgerFlags, none string) func(*cobra.Command, []
 				return err
 			}
 			if l.asJSON {
-				err = l.writeJSON(cmd.OutOrStdout(), list, more, about)
+				err = l.writeJSON(ctx, s, cmd.OutOrStdout(), list, more, about)
 			} else {
 				writeList(cmd.OutOrStdout(), list, more, about, none)
 			}
@@ -180,11 +180,17 @@ func (l *listFlags) read(ctx context.Context, s store, about recordstore.About) 
 	return all, true, nil
 }
 
-func (l *listFlags) writeJSON(out io.Writer, list []recordstore.Listed, more bool, about recordstore.About) error {
+func (l *listFlags) writeJSON(ctx context.Context, s store, out io.Writer, list []recordstore.Listed, more bool, about recordstore.About) error {
 	v := listed{Now: about.Now, More: more, Records: []recordView{}}
 	for _, rec := range list {
 		view := viewOf(rec, about)
-		words := explain.Record(rec.Record, about.Now, about.Restored)
+		words := explain.Record(rec.Record, knownOf(rec.Record, nil, about))
+		if rec.State == recordstore.NotExecuted || rec.State == recordstore.ManualReview { // the trail says whose word it is
+			var err error
+			if words, err = explained(ctx, s, rec.Record, about); err != nil {
+				return err
+			}
+		}
 		view.Explained = &words
 		v.Records = append(v.Records, view)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -69,8 +70,20 @@ type failure struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 
-// Error is one line, also where a driver's error has one for each host.
-func (f *failure) Error() string { return strings.Join(strings.Fields(f.error.Error()), " ") }
+// Error is one line, also where a driver's error has one for each host and try; the
+// same try is told once.
+func (f *failure) Error() string {
+	var told []string
+	for line := range strings.Lines(f.error.Error()) {
+		line = strings.Join(strings.Fields(line), " ")
+		base, _, _ := strings.Cut(line, ": is the DSN right") // the last try has the advice behind it
+		if i := slices.Index(told, base); i >= 0 {
+			told = slices.Delete(told, i, i+1)
+		}
+		told = append(told, line)
+	}
+	return strings.Join(told, " ")
+}
 
 // run makes a command's errors failures.
 func run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {

@@ -173,3 +173,11 @@ func TestWrongUsage(t *testing.T) {
 		}
 	}
 }
+
+// A driver's error has a line for each host and try: the same is told once.
+func TestErrorsTellOnce(t *testing.T) {
+	err := &failure{errors.New("no connection:\n\thost: refused\n\thost: refused: is the DSN right?")}
+	if got, want := err.Error(), "no connection: host: refused: is the DSN right?"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -73,8 +73,8 @@ func TestNewProviderByThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps := pageSteps(string(page))
-	if len(steps) != 6 {
-		t.Fatalf("the page has %d blocks of Go, want 6", len(steps))
+	if len(steps) != 7 {
+		t.Fatalf("the page has %d blocks of Go, want 7", len(steps))
 	}
 	for i, want := range []string{
 		"FILL IN 1 in bank.go",      // the scaffold
@@ -84,6 +84,7 @@ func TestNewProviderByThePage(t *testing.T) {
 		"the codec is no Finder",    // the fake and the samples
 		"",                          // Find
 		"",                          // webhooks
+		"",                          // their test
 	} {
 		if i > 0 {
 			follow(t, dir, steps[i-1])
@@ -196,8 +197,8 @@ func follow(t *testing.T, dir string, s step) {
 func withImports(t *testing.T, text []byte) []byte {
 	t.Helper()
 	const own = "github.com/seed-6b5e302b/samekey/"
-	standard := []string{"context", "encoding/json", "errors", "net/http", "testing", "time"}
-	ours := []string{own + "outbound", own + "outbound/httpadapter", own + "providers/providertest", own + "replaysemantics"}
+	standard := []string{"context", "crypto/hmac", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "io", "net/http", "testing", "time"}
+	ours := []string{own + "outbound", own + "outbound/httpadapter", own + "providers/providertest", own + "recordstore/memory", own + "replaysemantics"}
 	file, err := parser.ParseFile(token.NewFileSet(), "block.go", text, 0)
 	if err != nil {
 		t.Fatal(err)

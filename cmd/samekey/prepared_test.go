@@ -121,7 +121,7 @@ func (p *prepared) contradict(command string) {
 	p.Helper()
 	p.refund(command, fakeprovider.DropAfterApply, outbound.ErrUncertain)
 	p.succeeds("ledger", "resolve", command, "--version", p.version(command), "--verdict", "none",
-		"--name", "bob", "--reason", "I saw no refund at the dashboard")
+		"--force", "--name", "bob", "--reason", "I saw no refund at the dashboard")
 	key, err := p.client.Key(outbound.Command{ID: command}, "refund.create", "")
 	if err != nil {
 		p.Fatal(err)

@@ -63,7 +63,7 @@ func show(ctx context.Context, out io.Writer, s store, about recordstore.About, 
 		if err != nil {
 			return err
 		}
-		words := explain.Record(rec.Record, about.Now, about.Restored)
+		words := explain.Record(rec.Record, knownOf(rec.Record, trail, about))
 		events := explain.Timeline(rec.Record, trail, about.Now)
 		view := viewOf(rec, about)
 		view.Explained, view.Timeline = &words, events
@@ -131,15 +131,13 @@ func writeRecord(out io.Writer, v *recordView, now time.Time) {
 		state += ", outcome " + v.Outcome
 	}
 	fmt.Fprintf(out, "  %s\n  account %s, record %s, version %d\n\n", state, v.Account, v.Record, v.Version)
-	for _, part := range [][2]string{
-		{"What happened?", v.Explained.Happened},
-		{"Is it safe to press the button?", v.Explained.Safe},
-		{"What to do?", v.Explained.Do},
-	} {
-		fmt.Fprintf(out, "  %s\n%s", part[0], wrapped("    ", part[1]))
-	}
+	writeWords(out, v.Explained)
 	if v.Explained.Person {
-		fmt.Fprintf(out, "    samekey ledger resolve %s --version %d --verdict applied --name NAME --reason WHAT-YOU-SAW\n", v.Record, v.Version)
+		ref := ""
+		if v.ExternalRef != "" && !strings.ContainsAny(v.ExternalRef, " \"'`$\\;&|<>()") {
+			ref = " --external-ref " + printable(v.ExternalRef)
+		}
+		fmt.Fprintf(out, "    samekey ledger resolve %s --version %d --verdict applied%s --name NAME --reason WHAT-YOU-SAW\n", v.Record, v.Version, ref)
 	}
 	fmt.Fprintln(out)
 	ahead := false
@@ -158,6 +156,15 @@ func writeRecord(out io.Writer, v *recordView, now time.Time) {
 		fmt.Fprintf(out, "\n  Bodies: %s\n", printable(v.SealHint))
 	}
 	writeOpened(out, v)
+}
+
+// writeWords prints the three questions and their answers.
+func writeWords(out io.Writer, w *explain.Words) {
+	for _, part := range [][2]string{
+		{"What happened?", w.Happened}, {"Is it safe to press the button?", w.Safe}, {"What to do?", w.Do},
+	} {
+		fmt.Fprintf(out, "  %s\n%s", part[0], wrapped("    ", part[1]))
+	}
 }
 
 func writeOpened(out io.Writer, v *recordView) {

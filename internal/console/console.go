@@ -60,7 +60,11 @@ type Options struct {
 
 	AllowResolve bool            // Defaults to false: read only.
 	Sealer       outbound.Sealer // Opens the bodies of one record where somebody asks for them. Defaults to none: no bodies.
-	Log          *slog.Logger    // Signing in, acts and failures; no bodies, no token. Defaults to none.
+	// Horizon is how long after its last lease a request of an operation may still be
+	// executed; 0 stands for 15 minutes. Defaults to that for all.
+	Horizon func(provider, operation string) time.Duration
+
+	Log *slog.Logger // Signing in, acts and failures; no bodies, no token. Defaults to none.
 }
 
 // MinToken is the shortest token, in bytes.

@@ -79,6 +79,28 @@ func TestResolve(t *testing.T) {
 	})
 }
 
+// "Not there" cannot be known while a request may be under way: it needs a tick.
+func TestResolveWaitsForTheHorizon(t *testing.T) {
+	t.Parallel()
+	p := open(t, openSQLite(t))
+	p.refund("refund-7", providertest.DropAfterApply, outbound.ErrUncertain)
+	b := browse(t, serve(t, p.store, console.Options{Token: token, AllowResolve: true}))
+	b.signIn()
+	at := "/records/" + p.mark("refund-7")
+	page := b.get(at, 200)
+	shows(t, page, "cannot be known yet: wait until", `name="force"`)
+	form := url.Values{
+		"csrf": {hidden(t, page, "csrf")}, "version": {hidden(t, page, "version")}, "state": {hidden(t, page, "state")},
+		"verdict": {"none"}, "reason": {"not at the dashboard"}, "name": {"ada"},
+	}
+	shows(t, b.post(at+"/resolve", form, http.StatusUnprocessableEntity), "Nothing was done: it cannot be known yet", "or tick the box")
+	if now := p.record("refund-7").State; now != recordstore.Uncertain {
+		t.Fatalf("the record is %s", now)
+	}
+	form.Set("force", "yes")
+	shows(t, b.post(at+"/resolve", form, 200), "ada decided", "uncertain → refused", "Make no new command before")
+}
+
 // A console that only reads shows no form and takes none, whoever sends it.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()

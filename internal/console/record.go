@@ -64,7 +64,7 @@ func (c *console) recordView(r *http.Request, rec recordstore.Record, again *dec
 	}
 	events := explain.Timeline(rec, trail, about.Now)
 	body := recordPage{
-		Row: rowOf(rec, about.Now), Words: explain.Record(rec, about.Now, about.Restored),
+		Row: rowOf(rec, about.Now), Words: explain.Record(rec, c.known(rec, trail, about)),
 		Effect: outbound.EffectOfRecord(rec, about.Restored).String(),
 		Facts:  factsOf(rec), Events: pointsOf(events), Sealed: recordstore.Unsealed(rec).Sealed,
 		Done: decided(trail, r.FormValue("resolved")),
@@ -73,7 +73,7 @@ func (c *console) recordView(r *http.Request, rec recordstore.Record, again *dec
 	body.Decide, body.Tell = c.decisionOf(rec, about.Now)
 	status := 0
 	if again != nil {
-		again.Verdicts = verdictsFor(rec, about.Now)
+		again.Verdicts, again.Early = verdictsFor(rec, about.Now), c.early(rec, about.Now)
 		body.Decide, status = again, http.StatusUnprocessableEntity
 	}
 	return view{status: status, name: "record", title: cmp.Or(rec.CommandID, markOf(rec)) + ": " + rec.Provider + " " + rec.Operation, now: about.Now, body: body}, nil

@@ -28,7 +28,9 @@ var verdicts = []verdict{
 
 // decision is the form of a verdict, and what was typed into it.
 type decision struct {
-	Version                     int64 // That was seen.
+	Version                     int64  // That was seen.
+	Early                       string // Until when "not there" cannot be known; "" where it can.
+	Force                       bool   // It is decided anyway.
 	State                       recordstore.State
 	Verdicts                    []verdict
 	Verdict, Ref, Reason, Named string
@@ -44,7 +46,24 @@ func (c *console) decisionOf(rec recordstore.Record, now time.Time) (*decision, 
 	case !c.AllowResolve:
 		return nil, "This console only reads. Decide with `samekey ledger resolve " + markOf(rec) + " --version " + number(rec.Version) + "`, or start the console with --allow-resolve."
 	}
-	return &decision{Version: rec.Version, State: rec.State, Verdicts: possible}, ""
+	return &decision{Version: rec.Version, State: rec.State, Verdicts: possible, Early: c.early(rec, now)}, ""
+}
+
+// horizon returns how long after a lease a request may still be executed; 0: as usual.
+func (c *console) horizon(rec recordstore.Record) time.Duration {
+	if c.Horizon == nil {
+		return 0
+	}
+	return c.Horizon(rec.Provider, rec.Operation)
+}
+
+// early says until when "not there" cannot be known; "" where it can.
+func (c *console) early(rec recordstore.Record, now time.Time) string {
+	return explain.TooEarly(rec, c.horizon(rec), now)
+}
+
+func (c *console) known(rec recordstore.Record, trail []recordstore.Entry, about recordstore.About) explain.Known {
+	return explain.Known{Trail: trail, Now: about.Now, Restored: about.Restored, Horizon: c.horizon(rec)}
 }
 
 // verdictsFor returns what a person may decide about a record as it is.
@@ -86,6 +105,17 @@ func (c *console) resolve(_ http.ResponseWriter, r *http.Request, _ *session) (v
 		form.Problem = printable(err.Error())
 		return c.recordView(r, rec, form)
 	}
+	if v.State != recordstore.Succeeded && !form.Force {
+		about, err := c.ledger.About(r.Context())
+		if err != nil {
+			return view{}, err
+		}
+		_, refused := recordstore.Resolved(rec, v, about.Now)
+		if early := c.early(rec, about.Now); refused == nil && early != "" {
+			form.Problem = "it cannot be known yet that it had no effect: " + early + ", or tick the box"
+			return c.recordView(r, rec, form)
+		}
+	}
 	after, err := c.ledger.Resolve(r.Context(), v)
 	if errors.Is(err, recordstore.ErrNotHeld) {
 		c.Log.InfoContext(r.Context(), "console: verdict refused", "record", markOf(after), "seen", v.Version, "version", after.Version)
@@ -103,6 +133,7 @@ func readDecision(r *http.Request, id recordstore.ID) (*decision, recordstore.Ve
 	form := &decision{
 		State: recordstore.State(r.PostFormValue("state")), Verdict: r.PostFormValue("verdict"), Ref: bounded(r.PostFormValue("external_ref")),
 		Reason: r.PostFormValue("reason"), Named: r.PostFormValue("name"),
+		Force: r.PostFormValue("force") == "yes",
 	}
 	version, err := strconv.ParseInt(r.PostFormValue("version"), 10, 64)
 	if err != nil || version < 1 {
@@ -142,7 +173,7 @@ func (c *console) moved(r *http.Request, rec recordstore.Record, form *decision)
 	}
 	body := movedPage{
 		Row: rowOf(rec, about.Now), Form: form, Version: rec.Version, Same: rec.Version == form.Version,
-		Words: explain.Record(rec, about.Now, about.Restored),
+		Words: explain.Record(rec, c.known(rec, trail, about)),
 	}
 	for _, e := range trail {
 		if e.Version > form.Version {

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/outbound/httpadapter"
 )
+
+// maxCause bounds HeaderCause, in bytes.
+const maxCause = 1000
 
 // Headers that samekey adds to answers; a provider's own of these names are
 // removed.
@@ -21,6 +25,7 @@ const (
 	HeaderEffect     = "Samekey-Effect"
 	HeaderError      = "Samekey-Error"       // an outbound.Code
 	HeaderRetryAfter = "Samekey-Retry-After" // seconds
+	HeaderCause      = "Samekey-Cause"       // of an invalid call: what is wrong, one line
 )
 
 // Read returns what samekey says in an answer's header: SDKs hand it out as
@@ -34,6 +39,9 @@ func Read(h http.Header) (label outbound.Label, err error) {
 		return label, nil
 	}
 	e := &outbound.Error{Code: outbound.Code(code)}
+	if cause := h.Get(HeaderCause); cause != "" {
+		e.Err = reported(cause)
+	}
 	switch h.Get(HeaderEffect) {
 	case outbound.EffectNone.String():
 		e.Effect = outbound.EffectNone
@@ -46,8 +54,16 @@ func Read(h http.Header) (label outbound.Label, err error) {
 	return label, e
 }
 
+// reported is a cause that came by a header.
+type reported string
+
+func (r reported) Error() string { return string(r) }
+
+// Reported tells outbound.Error that this is about a call, whose names no header has.
+func (reported) Reported() {}
+
 func removeOurs(h http.Header) {
-	for _, name := range []string{HeaderLabel, HeaderEvidence, HeaderOrigin, HeaderEffect, HeaderError, HeaderRetryAfter} {
+	for _, name := range []string{HeaderLabel, HeaderEvidence, HeaderOrigin, HeaderEffect, HeaderError, HeaderRetryAfter, HeaderCause} {
 		h.Del(name)
 	}
 }
@@ -84,8 +100,11 @@ func (t *Transport) failed(r *http.Request, e *outbound.Error) *http.Response {
 	}
 	resp.Header.Set(HeaderError, string(e.Code))
 	resp.Header.Set(HeaderEffect, e.Effect.String())
-	if e.RetryAfter > 0 {
-		seconds := (e.RetryAfter + time.Second - 1) / time.Second
+	if e.Code == outbound.ErrInvalid && e.Err != nil {
+		resp.Header.Set(HeaderCause, strings.ToValidUTF8(e.Err.Error()[:min(len(e.Err.Error()), maxCause)], ""))
+	}
+	if wait, again := outbound.RetryAfter(e); again && e.RetryAfter > 0 {
+		seconds := (wait + time.Second - 1) / time.Second
 		resp.Header.Set(HeaderRetryAfter, strconv.FormatInt(int64(seconds), 10))
 	}
 	return resp

@@ -19,6 +19,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/seed-6b5e302b/samekey/outbound"
@@ -114,6 +115,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.pass(r)
 	}
 	op, known := t.adapter.Match(r)
+	slashed := false
+	if !known {
+		op, slashed = t.matchTrimmed(r)
+	}
 	if len(t.opts.Only) > 0 && !slices.Contains(t.opts.Only, op.Name) {
 		return t.pass(r)
 	}
@@ -125,10 +130,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.shadow(r, op, cmd)
 	}
 	switch {
-	case !named && (t.opts.Strict || known && op.Class == replaysemantics.Money):
+	case !named && (t.opts.Strict || (known || slashed) && op.Class == replaysemantics.Money):
 		return t.refuseUnread(r, outbound.Call{Operation: op.Name}, errUnnamed)
 	case !named:
 		return t.passUnnamed(r, op.Name)
+	case slashed:
+		return t.refuseUnread(r, outbound.Call{Command: cmd, Operation: op.Name}, errSlashed)
 	case !known:
 		return t.refuseUnread(r, outbound.Call{Command: cmd}, unknownRoute(r))
 	}
@@ -136,6 +143,20 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 var errUnnamed = errors.New("the write carries no command: make its context with outbound.WithCommand(ctx, outbound.Command{ID: …})")
+
+var errSlashed = errors.New("the path ends with a slash, and the operation's does not: take the slash away")
+
+// matchTrimmed finds the operation of a path without the slash at its end: a
+// provider may take both for the same, so that it is no unknown route.
+func (t *Transport) matchTrimmed(r *http.Request) (replaysemantics.Operation, bool) {
+	path := strings.TrimRight(r.URL.Path, "/")
+	if path == r.URL.Path {
+		return replaysemantics.Operation{}, false
+	}
+	u := *r.URL
+	u.Path, u.RawPath = path, strings.TrimRight(r.URL.RawPath, "/")
+	return t.adapter.Match(&http.Request{Method: r.Method, URL: &u})
+}
 
 // unknownRoute shows the line that registers a route. The path's segments may be
 // ids and are not shown.

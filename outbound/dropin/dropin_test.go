@@ -46,6 +46,33 @@ func TestNamedWrite(t *testing.T) {
 	}
 }
 
+// R31: a slash at the end of a path makes no unknown route of a money operation,
+// and the header says what to do really.
+func TestSlashAtTheEnd(t *testing.T) {
+	b := newBench(t, setting{}, ok)
+	for _, tt := range []struct {
+		ctx  context.Context
+		path string
+		key  string
+		want string
+	}{
+		{t.Context(), "/v1/charges", "random-1", "outbound.WithCommand"},
+		{t.Context(), "/v1/charges/", "random-1", "outbound.WithCommand"},
+		{named(t.Context(), "cmd_1"), "/v1/charges/", "random-1", "take the slash away"},
+		{named(t.Context(), "cmd_1"), "/v1/charges", "abc", "take the key out"},
+	} {
+		a := b.mustPost(t, tt.ctx, tt.path, "amount=1", "Idempotency-Key", tt.key)
+		a.want(t, http.StatusBadRequest, outbound.ErrInvalid, outbound.EffectUnknown)
+		_, err := dropin.Read(a.Header)
+		if said := err.Error(); !strings.Contains(said, tt.want) || strings.Contains(said, "settings") || strings.Contains(said, "\n") {
+			t.Errorf("%s: Read says %q, want %q", tt.path, said, tt.want)
+		}
+	}
+	if n := len(b.received()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
 // R31: a write without a command is refused where it moves money, and everywhere
 // under Strict; what passes is counted and unchanged.
 func TestUnnamedWrites(t *testing.T) {

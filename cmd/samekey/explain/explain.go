@@ -27,9 +27,17 @@ const (
 	looksUp  = "the provider is asked first, and nothing is sent unless it is proved that nothing happened"
 )
 
-// Record explains rec as it stands at now, the ledger's time. restored is when the
-// ledger was restored from a backup; zero: never.
-func Record(rec recordstore.Record, now, restored time.Time) Words {
+// Known is what an explanation rests on beside the record.
+type Known struct {
+	Trail    []recordstore.Entry // Of the record, oldest first.
+	Now      time.Time           // The ledger's.
+	Restored time.Time           // When the ledger was restored from a backup; zero: never.
+	Horizon  time.Duration       // The operation's own; 0: 15 minutes.
+}
+
+// Record explains rec as it stands.
+func Record(rec recordstore.Record, k Known) Words {
+	now, restored := k.Now, k.Restored
 	barred := !rec.NotAfter.IsZero() && !now.Before(rec.NotAfter)
 	unsent := rec.State == recordstore.Planned || rec.State == recordstore.NotExecuted
 	if unsent && recordstore.MayBeBehind(rec, restored) {
@@ -41,21 +49,17 @@ func Record(rec recordstore.Record, now, restored time.Time) Words {
 	case recordstore.Sending:
 		return sending(rec, now)
 	case recordstore.Succeeded:
-		return succeeded(rec)
+		return succeeded(rec, k)
 	case recordstore.Refused:
-		return refused(rec)
+		return refused(rec, k)
 	case recordstore.NotExecuted:
-		return notExecuted(rec, now, barred)
+		return notExecuted(rec, k, barred)
 	case recordstore.Uncertain:
 		return uncertain(rec, now, barred)
 	case recordstore.ManualReview:
-		return review(rec)
+		return review(rec, k)
 	case recordstore.Abandoned:
-		return Words{
-			Happened: "Sending was forbidden, by a person or by the command's own time limit. The provider had accepted nothing.",
-			Safe:     "Yes, and it does nothing: the command is refused as abandoned, and nothing is sent.",
-			Do:       "Nothing. If it is wanted after all, that is a new intent, with a new command ID.",
-		}
+		return abandoned(rec, k)
 	}
 	return Words{
 		Happened: fmt.Sprintf("The record is in state %q, which this build does not know.", rec.State),
@@ -109,7 +113,7 @@ func sending(rec recordstore.Record, now time.Time) Words {
 	}
 }
 
-func succeeded(rec recordstore.Record) Words {
+func succeeded(rec recordstore.Record, k Known) Words {
 	w := Words{
 		Happened: "The provider executed it, " + times(rec) + ".",
 		Safe:     "Yes: the recorded answer is given again, and nothing is sent.",
@@ -119,7 +123,7 @@ func succeeded(rec recordstore.Record) Words {
 		w.Happened = "The provider executed it: " + rec.ExternalRef + ", " + times(rec) + "."
 	}
 	if rec.Evidence == "operator" {
-		w.Happened = "A person decided that it was executed: the trail says who, and why."
+		w.Happened = decided(rec, k, "it was executed")
 	}
 	switch rec.Outcome {
 	case "pending":
@@ -143,31 +147,51 @@ func times(rec recordstore.Record) string {
 	return fmt.Sprintf("once, though up to %d requests with the same key reached it", rec.Deliveries)
 }
 
-func refused(rec recordstore.Record) Words {
+func refused(rec recordstore.Record, k Known) Words {
 	w := Words{
 		Happened: "The provider decided against it" + because(rec) + ". No money moved.",
 		Safe:     "Yes: the recorded refusal is given again, and nothing is sent.",
 		Do:       "Nothing. The customer's next try, as with another card, is a new command.",
 	}
 	if rec.Evidence == "operator" {
-		w.Happened = "A person decided that it had no effect and ended it: the trail says who, and why."
-		w.Do = "Nothing. If it is wanted after all, that is a new intent, with a new command ID."
+		w.Happened = decided(rec, k, "it had no effect, and ended it")
+		w.Do = newIntent(rec, k)
 	}
 	return w
 }
 
-func notExecuted(rec recordstore.Record, now time.Time, barred bool) Words {
+func notExecuted(rec recordstore.Record, k Known, barred bool) Words {
 	w := Words{
 		Happened: "It is proved that the provider accepted nothing" + because(rec) + ". No money moved.",
 		Safe:     "Yes: the same command sends it again, once.",
 		Do:       "Mend the cause (credentials, a precondition, the rate), then press the button again with the same command. What must be sent with other content is a new command.",
 	}
+	_, byPerson := verdictOf(rec, k.Trail)
+	if byPerson {
+		w.Happened = decided(rec, k, "it had no effect, and may be sent again")
+		w.Safe = "As safe as that decision is right: the same command sends it again. If an earlier request was executed after all, a provider that still knows the key does not execute it twice; one that has forgotten it may."
+		w.Do = "Press the button again with the same command."
+	}
 	switch {
 	case barred:
 		w.Safe = "Yes, and it does nothing: its time limit has passed, so that it is not sent any more."
-		w.Do = "Nothing. If it is still wanted, that is a new intent, with a new command ID."
+		w.Do = newIntent(rec, k)
+	case !rec.DueAt.IsZero() && byPerson:
+		w.Do = "Nothing. It began as a plan: the reconciler sends it again, " + when(rec.DueAt, k.Now) + "."
 	case !rec.DueAt.IsZero():
-		w.Do = "Mend the cause (credentials, a precondition, the rate). It began as a plan: the reconciler sends it again, " + when(rec.DueAt, now) + "."
+		w.Do = "Mend the cause (credentials, a precondition, the rate). It began as a plan: the reconciler sends it again, " + when(rec.DueAt, k.Now) + "."
+	}
+	return w
+}
+
+func abandoned(rec recordstore.Record, k Known) Words {
+	w := Words{
+		Happened: "Sending was forbidden, by a person or by the command's own time limit. The provider had accepted nothing.",
+		Safe:     "Yes, and it does nothing: the command is refused as abandoned, and nothing is sent.",
+		Do:       newIntent(rec, k),
+	}
+	if _, byPerson := verdictOf(rec, k.Trail); byPerson {
+		w.Happened = "Sending was forbidden, by a person or by the command's own time limit. " + decided(rec, k, "it had had no effect")
 	}
 	return w
 }
@@ -198,13 +222,17 @@ func uncertain(rec recordstore.Record, now time.Time, barred bool) Words {
 	return w
 }
 
-func review(rec recordstore.Record) Words {
+func review(rec recordstore.Record, k Known) Words {
 	where := "by amount, time and the mark on the object"
 	if rec.ExternalRef != "" {
 		where = "at " + rec.ExternalRef
 	}
+	happened, contradicted := contradiction(k.Trail)
+	if !contradicted {
+		happened = "It may have been executed, and neither sending again nor asking the provider can tell" + because(rec) + "."
+	}
 	return Words{
-		Happened: "It may have been executed, and neither sending again nor asking the provider can tell" + because(rec) + ".",
+		Happened: happened,
 		Safe:     "It does nothing: the command is refused until somebody decides, and nothing is sent." + neverNew,
 		Do:       "Look at the provider's dashboard " + where + ", then resolve the record: applied, if it is there; none, if it is not and cannot come any more.",
 		Person:   true,

@@ -51,9 +51,9 @@ func TestRecord(t *testing.T) {
 		"pending":   {recordstore.Succeeded, func(r *recordstore.Record) { r.Outcome = "pending" }, []string{"applied is not paid"}, false},
 		"partial":   {recordstore.Succeeded, func(r *recordstore.Record) { r.Outcome = "partial" }, []string{"in part only"}, false},
 		"purged":    {recordstore.Succeeded, func(r *recordstore.Record) { r.BodyPurgedAt = now }, []string{"asked how it stands"}, false},
-		"decided":   {recordstore.Succeeded, func(r *recordstore.Record) { r.Evidence = "operator" }, []string{"A person decided that it was executed"}, false},
+		"decided":   {recordstore.Succeeded, func(r *recordstore.Record) { r.Evidence = "operator" }, []string{"A person decided that it was executed", "a person's word"}, false},
 		"refused":   {recordstore.Refused, func(r *recordstore.Record) { r.ErrorCode = "refused:card_declined" }, []string{"against it (card_declined). No money moved", "is a new command"}, false},
-		"ended":     {recordstore.Refused, func(r *recordstore.Record) { r.Evidence = "operator" }, []string{"A person decided that it had no effect"}, false},
+		"ended":     {recordstore.Refused, func(r *recordstore.Record) { r.Evidence = "operator" }, []string{"A person decided that it had no effect", "is a new intent"}, false},
 		"401":       {recordstore.NotExecuted, func(r *recordstore.Record) { r.ErrorCode = "auth" }, []string{"accepted nothing (auth)", "sends it again, once", "Mend the cause"}, false},
 		"turned away": {recordstore.NotExecuted, func(r *recordstore.Record) {
 			r.FromPlan, r.DueAt = true, now.Add(time.Minute)
@@ -68,7 +68,7 @@ func TestRecord(t *testing.T) {
 		"of tomorrow": {"frozen", nil, []string{`"frozen"`, "newer build"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := explain.Record(record(tt.state, tt.change), now, time.Time{})
+			w := explain.Record(record(tt.state, tt.change), explain.Known{Now: now})
 			text := w.Happened + " " + w.Safe + " " + w.Do
 			for _, want := range tt.words {
 				if !strings.Contains(text, want) {
@@ -86,7 +86,7 @@ func TestRecord(t *testing.T) {
 // in which the first one may have been executed.
 func TestNeverANewCommandWhileItIsOpen(t *testing.T) {
 	for _, state := range all {
-		w := explain.Record(record(state, nil), now, time.Time{})
+		w := explain.Record(record(state, nil), explain.Known{Now: now})
 		open := state == recordstore.Sending || state == recordstore.Uncertain || state == recordstore.ManualReview
 		if said := strings.Contains(w.Safe, "Never under a new command ID"); said != open {
 			t.Errorf("%s: told not to make a new command: %v", state, said)
@@ -97,7 +97,7 @@ func TestNeverANewCommandWhileItIsOpen(t *testing.T) {
 // What a restore brought back as never sent may have been sent since.
 func TestRecordBehindARestore(t *testing.T) {
 	for _, state := range all {
-		w := explain.Record(record(state, nil), now, now.Add(-time.Minute))
+		w := explain.Record(record(state, nil), explain.Known{Now: now, Restored: now.Add(-time.Minute)})
 		unsent := state == recordstore.Planned || state == recordstore.NotExecuted
 		if said := strings.Contains(w.Happened, "may have been executed since"); said != unsent {
 			t.Errorf("%s: told that it may have been executed since: %v", state, said)

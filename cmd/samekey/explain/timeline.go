@@ -115,7 +115,12 @@ func answered(rec recordstore.Record) string {
 	if rec.ResponseStatus > 0 {
 		parts = append(parts, fmt.Sprintf("HTTP %d", rec.ResponseStatus))
 	}
-	parts = appendNamed(parts, "", rec.ErrorCode)
+	if rec.ErrorCode != string(rec.State) {
+		parts = appendNamed(parts, "", rec.ErrorCode)
+	}
+	if rec.State == recordstore.Uncertain && rec.ResponseStatus == 0 {
+		parts = append(parts, "no answer is recorded: it was lost, came too late or proved nothing, and the service's log of that time says which")
+	}
 	parts = appendNamed(parts, "object ", rec.ExternalRef)
 	parts = appendNamed(parts, "status ", rec.ObjectStatus)
 	parts = appendNamed(parts, "provider's request ", rec.RequestID)
