@@ -1,12 +1,14 @@
 package outbound_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/recordstore"
 	"github.com/seed-6b5e302b/samekey/recordstore/memory"
 )
 
@@ -59,6 +61,46 @@ func TestRaisedVersionIsRefused(t *testing.T) {
 	}
 	if n := len(a.deliveries()); n != 2 {
 		t.Errorf("%d deliveries, want one of each version", n)
+	}
+}
+
+// R25: Plan refuses a raised effect version as Do does, and so does Do while KeysOnly
+// is on, which asks no ledger: nothing is planned and nothing is sent.
+func TestRaisedVersionIsNeitherPlannedNorSentByKey(t *testing.T) {
+	a := &scripted{answer: always(paid)}
+	ledger := memory.New(nil)
+	keysOnly := func(context.Context) bool { return true }
+	call := eventCall(t, keyderive.Event{Consumer: "refunds", ID: "evt_1", Version: 2}, "amount=100")
+	call.Command.NotAfter = outbound.Forever
+	versions := map[string]int{"refunds": 2}
+
+	plain := client(t, a, ledger, nil)
+	wantRefusedVersion(t, "Plan", plain.Plan(t.Context(), ledger, call))
+	if _, err := plain.Status(t.Context(), call.Command, call.Operation); !errors.Is(err, recordstore.ErrNotFound) {
+		t.Errorf("Status = %v, want that nothing is planned", err)
+	}
+	_, err := client(t, a, ledger, &outbound.Options{KeysOnly: keysOnly}).Do(t.Context(), call)
+	wantRefusedVersion(t, "KeysOnly", err)
+	if n := len(a.deliveries()); n != 0 {
+		t.Fatalf("%d refused calls were sent", n)
+	}
+
+	if err := client(t, a, ledger, &outbound.Options{EffectVersions: versions}).Plan(t.Context(), ledger, call); err != nil {
+		t.Errorf("an admitted version is not planned: %v", err)
+	}
+	if _, err := client(t, a, ledger, &outbound.Options{EffectVersions: versions, KeysOnly: keysOnly}).Do(t.Context(), call); err != nil {
+		t.Errorf("an admitted version is not sent: %v", err)
+	}
+	if n := len(a.deliveries()); n != 1 {
+		t.Errorf("%d deliveries, want that of the admitted version", n)
+	}
+}
+
+func wantRefusedVersion(t *testing.T, name string, err error) {
+	t.Helper()
+	wantError(t, err, outbound.ErrInvalid, outbound.EffectUnknown, false)
+	if err == nil || !strings.Contains(err.Error(), "manifest") {
+		t.Errorf("%s: %v does not say what to do", name, err)
 	}
 }
 

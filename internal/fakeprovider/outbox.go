@@ -28,10 +28,12 @@ type parcel struct {
 // mailbox is an endpoint with what waits for it.
 type mailbox struct {
 	Endpoint
-	waiting []*parcel
-	dropped int
-	wake    chan struct{} // has room for one
-	gone    chan struct{}
+	client   *http.Client
+	receiver *receiver // of the Handler, nil for none
+	waiting  []*parcel
+	dropped  int
+	wake     chan struct{} // has room for one
+	gone     chan struct{}
 }
 
 func (m *mailbox) nudge() {
@@ -119,7 +121,10 @@ func (f *Fake) deliverTo(m *mailbox) {
 		case <-ctx.Done():
 		}
 	}
-	f.outbox.client.CloseIdleConnections()
+	m.client.CloseIdleConnections()
+	if m.receiver != nil {
+		m.receiver.close()
+	}
 }
 
 // nextParcel takes the first parcel that is due. Without one it returns how long
@@ -183,7 +188,7 @@ func (f *Fake) transmit(ctx context.Context, m *mailbox, p *parcel) (int, error)
 		return 0, err
 	}
 	req.Header = w.Header
-	resp, err := f.outbox.client.Do(req)
+	resp, err := m.client.Do(req)
 	if err != nil {
 		return 0, err
 	}

@@ -25,8 +25,12 @@ type Notifier interface {
 type Endpoint struct {
 	// ID is the provider's own: "we_…" at Stripe, the webhook's id at PayPal.
 	ID string
-	// URL is an address of this machine. Required.
+	// URL is an address of this machine. Required, but for a Handler, which it
+	// defaults to http://127.0.0.1/webhooks for.
 	URL string
+	// Handler takes the webhooks in this process, at the URL's path. Nothing listens
+	// then. Defaults to what listens at URL.
+	Handler http.Handler
 	// Base is the provider's URL as webhooks name it. Required.
 	Base string
 	// Events are the types to deliver; "charge.*" is a family. Empty is all.
@@ -100,7 +104,11 @@ func (f *Fake) AddEndpoint(e Endpoint) (Endpoint, error) {
 	if err := n.Register(&e, f.outbox.random); err != nil {
 		return Endpoint{}, err
 	}
-	m := &mailbox{Endpoint: e, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	m := &mailbox{Endpoint: e, client: f.outbox.client, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	if e.Handler != nil {
+		m.receiver = newReceiver(e.Handler, f.outbox.client)
+		m.client = m.receiver.client
+	}
 	f.outbox.boxes = append(f.outbox.boxes, m)
 	f.working.Go(func() { f.deliverTo(m) })
 	return e, nil
@@ -108,6 +116,9 @@ func (f *Fake) AddEndpoint(e Endpoint) (Endpoint, error) {
 
 // check refuses an endpoint that cannot be, and sets the defaults.
 func (e *Endpoint) check() error {
+	if e.URL == "" && e.Handler != nil {
+		e.URL = "http://127.0.0.1/webhooks"
+	}
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !loopback(u.Hostname()) {
 		return errors.New("a webhook's url must be on this machine: write it as http://127.0.0.1:8080/webhooks")

@@ -43,6 +43,13 @@ type (
 	// a zero value of every type that Seed takes, by name.
 	Seeder = fakeprovider.Seeder
 
+	// Notifier is a Dialect whose provider delivers webhooks. The engine calls
+	// Webhook from many goroutines at once:
+	//
+	//	Register(e *Endpoint, random func(n int, alphabet string) string) error // fills in ID, and Secret or Authority
+	//	Webhook(e Event, to Endpoint, at time.Time) (Webhook, error)            // makes and signs one delivery
+	Notifier = fakeprovider.Notifier
+
 	// Received is a request as it arrived, read to its end: ID (by RequestID), Host,
 	// Method, Path, Query, Header, Body.
 	Received = fakeprovider.Request

@@ -15,12 +15,12 @@ import (
 
 // A provider: POST /v1/transfers with a header, kept for a day, the first answer
 // again under the same key, without a signal. Transfers of 0 are invalid, those
-// to "blocked" are declined, and a declined one runs again.
+// to "blocked" are declined, and a declined one runs again. A webhook tells of each.
 func bank() func() providertest.Dialect {
 	return providertest.JSONDialect(providertest.JSONProvider{
 		Key: rs.Header("Idempotency-Key"), KeyMax: 64, Window: 24 * time.Hour, Compare: true,
 		Operations: []providertest.JSONOperation{{
-			Name: "transfer.create", Path: "/v1/transfers", Status: http.StatusCreated, Prefix: "tr_",
+			Name: "transfer.create", Path: "/v1/transfers", Status: http.StatusCreated, Prefix: "tr_", Event: "transfer.done",
 			Handle: func(c *providertest.JSONCall) providertest.JSONAnswer {
 				switch {
 				case c.Body["cents"] == json.Number("0"):
@@ -31,6 +31,7 @@ func bank() func() providertest.Dialect {
 				return c.Create(map[string]any{"cents": c.Body["cents"]})
 			},
 		}},
+		Webhook: bankWebhook,
 	})
 }
 
@@ -39,6 +40,7 @@ func transferCreate() rs.Operation {
 	return rs.Operation{
 		Name: "transfer.create", Method: "POST", Path: "/v1/transfers",
 		Keys: []rs.Place{rs.Header("Idempotency-Key")}, KeyMax: 64, Window: 24 * time.Hour, Resend: rs.Original,
+		ConclusiveEventTypes: []string{"transfer.done"},
 		Facts: []rs.Fact{{
 			States: "header Idempotency-Key, 64 characters, kept 24 h, the first answer comes back",
 			URL:    "https://bank.example/docs/idempotency", Read: "2026-11-30", Grade: rs.Documented,

@@ -54,6 +54,12 @@ type JSONProvider struct {
 	Errors map[Refusal]JSONError
 	// ErrorBody is the shape of an error's body. Defaults to {"error":{"code":…}}.
 	ErrorBody func(e JSONError) any
+
+	// Webhook makes and signs one delivery of an event of JSONOperation.Event.
+	// Event.Object is the object's Fields, to.Secret the endpoint's secret, and at
+	// the time of sending, on the clock of the test. It is called from many
+	// goroutines at once. Defaults to a provider that sends no webhooks.
+	Webhook func(e Event, to Endpoint, at time.Time) (Webhook, error)
 }
 
 // JSONError is an error of the provider.
@@ -78,6 +84,9 @@ type JSONOperation struct {
 	// Shape is what an answer shows of an object, as {"payment": o.Fields}. Defaults
 	// to its Fields.
 	Shape func(o *JSONObject) any
+	// Event is the type of the event that each effect publishes, "payment.created".
+	// Defaults to no event.
+	Event string
 	// Handle does the work, one call at a time. Defaults to c.Create(nil).
 	Handle func(c *JSONCall) JSONAnswer
 }
@@ -125,7 +134,7 @@ type JSONCall struct {
 }
 
 // Create makes an object with these fields, "id" and, if it is not among them,
-// "status": "done"; counts the effect, and answers with the object.
+// "status": "done"; counts the effect, publishes its event, and answers with it.
 func (c *JSONCall) Create(fields map[string]any) JSONAnswer {
 	o := c.dialect.create(c.tx, c.operation, fields)
 	o.Key, o.Request = c.Key, c.Body
@@ -133,9 +142,12 @@ func (c *JSONCall) Create(fields map[string]any) JSONAnswer {
 }
 
 // Changed counts an effect on an object whose fields the operation has changed,
-// and answers with it.
+// publishes its event, and answers with it.
 func (c *JSONCall) Changed(o *JSONObject) JSONAnswer {
 	c.tx.Effect(o.ID)
+	if c.operation.Event != "" {
+		c.tx.Event("evt_"+c.tx.Token(16, lowerDigits), c.operation.Event, encode(o.Fields))
+	}
 	return c.Show(o)
 }
 

@@ -46,15 +46,19 @@ type jsonDialect struct {
 }
 
 var (
-	_ Dialect = (*jsonDialect)(nil)
-	_ Namer   = (*jsonDialect)(nil)
-	_ Seeder  = (*jsonDialect)(nil)
+	_ Dialect  = (*jsonDialect)(nil)
+	_ Namer    = (*jsonDialect)(nil)
+	_ Seeder   = (*jsonDialect)(nil)
+	_ Notifier = (*jsonDialect)(nil)
 )
+
+// lowerDigits are the characters of ids.
+const lowerDigits = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 // create puts an object in place.
 func (d *jsonDialect) create(tx *Tx, op *JSONOperation, fields map[string]any) *JSONObject {
 	o := &JSONObject{
-		ID:        orDefault(op.Prefix, "obj_") + tx.Token(16, "abcdefghijklmnopqrstuvwxyz0123456789"),
+		ID:        orDefault(op.Prefix, "obj_") + tx.Token(16, lowerDigits),
 		Operation: op.Name, At: tx.Now, Fields: map[string]any{"status": "done"},
 	}
 	maps.Copy(o.Fields, fields)
@@ -342,11 +346,16 @@ func (d *jsonDialect) Finish(v Delivery, h http.Header) {
 func encodeAnswer(a JSONAnswer) Answer {
 	out := Answer{Status: a.Status, Object: a.object}
 	if a.Body != nil {
-		body, err := json.Marshal(a.Body)
-		if err != nil {
-			panic(fmt.Sprintf("providertest: a JSONAnswer's Body does not encode: %v", err))
-		}
-		out.Body = slices.Clip(body)
+		out.Body = encode(a.Body)
 	}
 	return out
+}
+
+// encode encodes what the test's own description holds.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("providertest: a JSONAnswer's Body or a JSONObject's Fields do not encode: %v", err))
+	}
+	return slices.Clip(b)
 }

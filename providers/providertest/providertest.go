@@ -17,6 +17,8 @@
 //	}
 //
 // Operations have the names of samekey's tables: "payment_intent.capture".
+// AddEndpoint delivers the provider's signed webhooks to a handler or a URL, now,
+// late, repeatedly or out of order.
 //
 // # The conformance kit
 //
@@ -137,6 +139,7 @@ type Fake struct {
 	engine *fakeprovider.Fake
 	server *fakeprovider.Server
 	limit  time.Duration
+	base   string // what webhooks call the provider
 }
 
 // Stripe starts a fake of Stripe's API v1 and v2. It accepts every secret or
@@ -164,7 +167,9 @@ func StripeDialect(opts *Options) func() Dialect {
 // PayPal starts a fake of PayPal's REST APIs, with its token endpoint.
 func PayPal(tb testing.TB, opts *Options) *Fake {
 	tb.Helper()
-	return start(tb, valueOf(opts), PayPalDialect(opts))
+	f := start(tb, valueOf(opts), PayPalDialect(opts))
+	f.base = payPalSandbox
+	return f
 }
 
 // PayPalDialect is the dialect of the PayPal fake, for Kit.Provider. InMemory and
@@ -205,7 +210,7 @@ func start(tb testing.TB, o Options, dialect func() fakeprovider.Dialect) *Fake 
 		}
 		f.server = server
 	}
-	f.URL = f.server.URL
+	f.URL, f.base = f.server.URL, f.server.URL
 	tb.Cleanup(f.server.Close)
 	return f
 }
