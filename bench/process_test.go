@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"testing"
+
+	"github.com/seed-6b5e302b/samekey/recordstore/memory"
 )
 
 // The benchmarks are those of the group "process", for go test's own profiles:
@@ -27,6 +29,12 @@ func BenchmarkStripeGo(b *testing.B) {
 func BenchmarkDropin(b *testing.B) {
 	call, err := droppedIn(answering{})
 	benchmark(b, call, err)
+}
+
+// BenchmarkLedger is the ledger's share of BenchmarkDo: its claim and settlement.
+func BenchmarkLedger(b *testing.B) {
+	store := memory.New(nil)
+	benchmark(b, func(ctx context.Context) error { return ledgerCall(ctx, store) }, nil)
 }
 
 func benchmark(b *testing.B, call func(context.Context) error, err error) {

@@ -95,8 +95,10 @@ var bounds = map[string]map[int]struct {
 	"purge_partition":        {8: {0.9, false}},
 	"growth_10m_vs_10k":      {8: {0.9, false}},
 	"growth_wal":             {8: {1.3, true}},
-	"growth_bytes":           {8: {1100, true}},
-	"growth_hot":             {8: {0.98, false}},
+	"growth_bytes":           {64: {1100, true}},
+	"growth_hot":             {64: {0.98, false}},
+	"growth_bytes_at_once":   {64: {1100, true}},
+	"growth_hot_at_once":     {64: {0.98, false}},
 	"latency_connections":    {1: {0, true}, 64: {0, true}},
 }
 

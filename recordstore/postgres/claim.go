@@ -62,7 +62,8 @@ func (s *Store) claimArgs(c *recordstore.Claim) []any {
 // is all of that record that is not in the claim.
 func (s *Store) begin(ctx context.Context, c *recordstore.Claim, args []any) (time.Time, bool, error) {
 	now := new(time.Time) // a batch may still write it after an error
-	err := s.claiming(ctx, c.ID, s.on(c.ID).begin, args, []any{now})
+	on := s.on(c.ID)
+	err := s.gather(ctx, &asked{c.ID, on.begin, &on.beginMany, args, []any{now}}, true)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return time.Time{}, false, nil
@@ -109,7 +110,8 @@ func (s *Store) take(ctx context.Context, c *recordstore.Claim, args []any, clai
 		held     bool
 		r        row
 	)
-	if err := s.claiming(ctx, c.ID, s.on(c.ID).claim, args, append([]any{&now, &frontier, &held}, r.fields()...)); err != nil {
+	into := append([]any{&now, &frontier, &held}, r.fields()...)
+	if err := s.gather(ctx, &asked{id: c.ID, sql: s.on(c.ID).claim, args: args, into: into}, true); err != nil {
 		return false, err
 	}
 	now = now.UTC()

@@ -40,7 +40,7 @@ func (s *Store) Resolve(ctx context.Context, v recordstore.Verdict) (recordstore
 		return recordstore.Record{}, fmt.Errorf("postgres: resolve: %w", err)
 	}
 	args := append(append(s.resultArgs(v.ID, v.Result), entryArgs(v.Entry)...), v.Version)
-	rec, err := s.settleBy(ctx, s.on(v.ID).resolve, v.ID, args, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+	rec, err := s.settleBy(ctx, asked{id: v.ID, sql: s.on(v.ID).resolve, args: args}, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
 		return recordstore.Resolved(rec, v, now)
 	})
 	if err != nil {

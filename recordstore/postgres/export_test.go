@@ -92,6 +92,35 @@ func ExplainOnRecord(ctx context.Context, s *Store, c recordstore.Claim, st reco
 	return plans, nil
 }
 
+// ExplainMany shows the plans of the statements that take the steps of a batch: one
+// that begins with claims, and one that ends with settlements.
+func ExplainMany(ctx context.Context, s *Store, claims []recordstore.Claim, settlements []recordstore.Settlement) (begin, end []byte, err error) {
+	on := s.on(claims[0].ID)
+	var begins, ends []*asked
+	for _, c := range claims {
+		begins = append(begins, &asked{args: s.claimArgs(&c)})
+	}
+	for _, st := range settlements {
+		ends = append(ends, &asked{args: append(s.resultArgs(st.ID, st.Result), st.Holder, st.Fence, text(st.Noted), st.Uncounted)})
+	}
+	show := func(m many, steps []*asked) (plan []byte, err error) {
+		tx, err := s.pool.Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = tx.Rollback(ctx) }()
+		if _, err := tx.Exec(ctx, manySettings); err != nil {
+			return nil, err
+		}
+		err = tx.QueryRow(ctx, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+m.sql, m.args(steps)...).Scan(&plan)
+		return plan, err
+	}
+	if begin, err = show(on.beginMany, begins); err == nil {
+		end, err = show(on.endMany, ends)
+	}
+	return begin, end, err
+}
+
 // Explain runs a step as it is asked, with its plan shown, and undoes it.
 func Explain(ctx context.Context, s *Store, sql string, args ...any) (plan []byte, err error) {
 	tx, err := s.pool.Begin(ctx)

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,7 +23,9 @@ const (
 
 // asked is a step on one record: a statement, and where its only row goes.
 type asked struct {
+	id   recordstore.ID
 	sql  string
+	many *many // The same for many records; nil where there is none.
 	args []any
 	into []any
 }
@@ -57,19 +57,15 @@ func (o *Options) groupOf(s *Store) *groupcommit.Group[*asked] {
 // variables that are not read after an error. Other goroutines' may run in the
 // same transaction; it is committed when onRecord returns.
 func (s *Store) onRecord(ctx context.Context, id recordstore.ID, sql string, args, into []any) error {
-	return s.gather(ctx, id, &asked{sql, args, into}, false)
+	return s.gather(ctx, &asked{id: id, sql: sql, args: args, into: into}, false)
 }
 
-// claiming is onRecord for what may be refused when too much waits.
-func (s *Store) claiming(ctx context.Context, id recordstore.ID, sql string, args, into []any) error {
-	return s.gather(ctx, id, &asked{sql, args, into}, true)
-}
-
-func (s *Store) gather(ctx context.Context, id recordstore.ID, a *asked, refusable bool) error {
+// gather is onRecord for a step as it stands. It may be refused when too much waits.
+func (s *Store) gather(ctx context.Context, a *asked, refusable bool) error {
 	if s.group == nil || s.invalid != nil || size(a.args) > maxShared {
 		return gathered{s}.Alone(ctx, a)
 	}
-	return s.group.Do(ctx, id, a, refusable)
+	return s.group.Do(ctx, a.id, a, refusable)
 }
 
 // size returns about how many bytes arguments take.
@@ -87,10 +83,6 @@ func (g gathered) Alone(ctx context.Context, a *asked) error {
 	return g.store.one(ctx, a.sql, a.args, a.into)
 }
 
-// limitWaits bounds each wait for a lock, which other steps in the transaction
-// would share, for this transaction. What meets it waits on its own afterwards.
-var limitWaits = fmt.Sprintf(`SELECT set_config('lock_timeout', '%dms', true)`, lockWait.Milliseconds())
-
 // Together implements groupcommit.Ledger. The statements go to the server at once,
 // without BEGIN and COMMIT: up to the Sync at the end they are one transaction,
 // which an error undoes, and no state of the connection outlives it.
@@ -100,32 +92,24 @@ func (g gathered) Together(ctx context.Context, steps []*asked) (errs []error, o
 		return nil, false
 	}
 	defer conn.Release()
+	errs = make([]error, len(steps))
 	batch := &pgx.Batch{}
-	batch.Queue(limitWaits)
-	for _, a := range steps {
-		batch.Queue(a.sql, a.args...)
+	batch.Queue(manySettings)
+	var reads []func(pgx.BatchResults) error
+	for _, run := range runs(steps) {
+		reads = append(reads, run.queue(batch, errs)...)
 	}
 	results := conn.SendBatch(ctx, batch)
-	errs, err = scan(results, steps)
+	_, err = results.Exec()
+	for _, read := range reads {
+		if err == nil {
+			err = read(results)
+		}
+	}
 	if closed := results.Close(); err != nil || closed != nil {
 		return nil, false
 	}
 	return errs, true
-}
-
-// scan reads what each step came to. That it has no row is an answer.
-func scan(from pgx.BatchResults, steps []*asked) ([]error, error) {
-	if _, err := from.Exec(); err != nil {
-		return nil, err
-	}
-	errs := make([]error, len(steps))
-	for i, a := range steps {
-		errs[i] = from.QueryRow().Scan(a.into...)
-		if err := errs[i]; err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return nil, err
-		}
-	}
-	return errs, nil
 }
 
 // Close refuses new claims and settlements, and what else changes one record, and

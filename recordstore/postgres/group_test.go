@@ -34,7 +34,14 @@ func (b *batches) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 func (b *batches) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 func (b *batches) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
-	n := int64(d.Batch.Len() - 1) // without the limit
+	n := int64(0)
+	for _, q := range d.Batch.QueuedQueries[1:] { // without the settings
+		if keys, many := q.Arguments[2].([][]byte); many {
+			n += int64(len(keys))
+		} else {
+			n++
+		}
+	}
 	b.sent.Add(1)
 	b.steps.Add(n)
 	for seen := b.largest.Load(); n > seen && !b.largest.CompareAndSwap(seen, n); seen = b.largest.Load() {

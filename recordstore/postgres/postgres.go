@@ -151,6 +151,7 @@ func within(schema, sql string) string {
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
 // ask runs do on the pool and, where its connection broke, once more on a new one.
@@ -183,4 +184,35 @@ func collect[T any](ctx context.Context, s *Store, sql string, args []any, read 
 		return err
 	})
 	return found, err
+}
+
+// uncompiled has the server compile no machine code for the statement behind it, in
+// one transaction: on a large table it foresees much work for statements that find
+// next to nothing, and compiles for a second.
+const uncompiled = `SELECT set_config('jit', 'off', true)`
+
+// upkeep is collect for what reconcilers and purges ask.
+func upkeep[T any](ctx context.Context, s *Store, sql string, args []any, read pgx.RowToFunc[T]) (found []T, err error) {
+	err = s.ask(ctx, func(on querier) error {
+		batch := &pgx.Batch{}
+		batch.Queue(uncompiled)
+		batch.Queue(sql, args...)
+		results := on.SendBatch(ctx, batch)
+		_, err := results.Exec()
+		if err == nil {
+			rows, _ := results.Query() // its error is that of the rows
+			found, err = pgx.CollectRows(rows, read)
+		}
+		if closed := results.Close(); err == nil {
+			err = closed // of the commit
+		}
+		return err
+	})
+	return found, err
+}
+
+// upkeepOne is upkeep for a statement that returns one row, which it scans.
+func (s *Store) upkeepOne(ctx context.Context, sql string, args, into []any) error {
+	_, err := upkeep(ctx, s, sql, args, func(row pgx.CollectableRow) (struct{}, error) { return struct{}{}, row.Scan(into...) })
+	return err
 }

@@ -106,12 +106,20 @@ WITH ledger AS MATERIALIZED ({clock}), done AS (
 )
 SELECT count(*) FROM shrunk`
 
-// purgeStep bounds what one statement of a purge locks.
-const purgeStep = 500
+// purgeStep bounds what one statement of a purge locks, and what calls wait for
+// beside it. purgeRest is how long a purge rests after each, for each time that it
+// took: it takes a fifth of a connection's time, whatever the server's pace is, and
+// rests longer where calls make it slow.
+const (
+	purgeStep = 200
+	purgeRest = 4
+	maxRest   = 5 * time.Second
+)
 
-// Purge implements recordstore.Purger. Each step is a statement for at most 500
+// Purge implements recordstore.Purger. Each step is a statement for at most 200
 // records; a record that somebody else holds is passed over. A record goes no
-// earlier than 10 minutes after it was written.
+// earlier than 10 minutes after it was written. A purge that goes on rests four
+// fifths of its time, so that calls hardly notice; ctx ends it.
 //
 // Where there are partitions, a month that ended 400 days ago goes as a whole, once
 // nothing in it is needed but up to 1,000 records; how many went is the server's
@@ -136,9 +144,12 @@ func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error
 	}
 	for _, step := range steps {
 		for more := true; more && *step.total < limit; {
-			n := min(purgeStep, limit-*step.total)
+			n, begun := min(purgeStep, limit-*step.total), time.Now()
 			done, err := step.do(ctx, n)
 			*step.total += done
+			if done > 0 && err == nil {
+				err = rest(ctx, purgeRest*time.Since(begun))
+			}
 			if err != nil {
 				return p, fmt.Errorf("postgres: purge: %w", err)
 			}
@@ -148,6 +159,18 @@ func (s *Store) Purge(ctx context.Context, limit int) (recordstore.Purged, error
 	return p, nil
 }
 
+// rest waits, unless ctx ends.
+func rest(ctx context.Context, d time.Duration) error {
+	over := time.NewTimer(min(d, maxRest))
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // remove raises the frontiers, lets that be committed, and then deletes: every
 // claim that finds a record gone sees the frontier.
 func (s *Store) remove(ctx context.Context, n int) (int, error) {
@@ -155,7 +178,7 @@ func (s *Store) remove(ctx context.Context, n int) (int, error) {
 	if s.byMonth.Load() {
 		grace = monthGrace
 	}
-	days, err := collect(ctx, s, s.sql.purgeable, []any{s.clock(), n, grace.Microseconds()}, pgx.RowToStructByPos[classDay])
+	days, err := upkeep(ctx, s, s.sql.purgeable, []any{s.clock(), n, grace.Microseconds()}, pgx.RowToStructByPos[classDay])
 	if err != nil || len(days) == 0 {
 		return 0, err
 	}
@@ -170,7 +193,7 @@ func (s *Store) remove(ctx context.Context, n int) (int, error) {
 // purge runs one step and returns how many records it changed.
 func (s *Store) purge(ctx context.Context, sql string, n int, grace time.Duration) (done int, err error) {
 	args := []any{s.clock(), n, grace.Microseconds()}
-	err = s.step(ctx, func() (bool, error) { return true, s.one(ctx, sql, args, []any{&done}) })
+	err = s.step(ctx, func() (bool, error) { return true, s.upkeepOne(ctx, sql, args, []any{&done}) })
 	return done, err
 }
 

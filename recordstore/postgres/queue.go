@@ -97,7 +97,7 @@ func (s *Store) TakeDue(ctx context.Context, q recordstore.DueQuery) ([]recordst
 	}
 	var found []due
 	err := s.step(ctx, func() (done bool, err error) {
-		found, err = collect(ctx, s, s.sql.takeDue, s.dueArgs(q), readDue)
+		found, err = upkeep(ctx, s, s.sql.takeDue, s.dueArgs(q), readDue)
 		return true, err
 	})
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *Store) FindCrashed(ctx context.Context, full bool, limit int) (int, err
 
 func (s *Store) sinceMark(ctx context.Context, limit int) (found int, err error) {
 	return found, s.step(ctx, func() (bool, error) {
-		return true, s.one(ctx, s.sql.findCrashed, []any{s.clock(), limit}, []any{&found})
+		return true, s.upkeepOne(ctx, s.sql.findCrashed, []any{s.clock(), limit}, []any{&found})
 	})
 }
 
@@ -228,7 +228,7 @@ func (s *Store) everywhere(ctx context.Context, limit int) (found int, err error
 		for from := int64(0); from < t.Pages && found < limit; from += sweptPages {
 			var here int
 			args := []any{s.clock(), limit - found, fmt.Sprintf("(%d,0)", from), fmt.Sprintf("(%d,0)", from+sweptPages)}
-			err := s.step(ctx, func() (bool, error) { return true, s.one(ctx, sql, args, []any{&here}) })
+			err := s.step(ctx, func() (bool, error) { return true, s.upkeepOne(ctx, sql, args, []any{&here}) })
 			if err != nil {
 				return found, err
 			}
@@ -310,7 +310,7 @@ func (s *Store) Backlog(ctx context.Context, provider string) (recordstore.Backl
 		b   recordstore.Backlog
 		age int64
 	)
-	err := s.one(ctx, s.sql.backlog, []any{s.clock(), provider, maxCounted}, []any{&b.Due, &b.Uncertain, &age, &b.Review})
+	err := s.upkeepOne(ctx, s.sql.backlog, []any{s.clock(), provider, maxCounted}, []any{&b.Due, &b.Uncertain, &age, &b.Review})
 	if err != nil {
 		return recordstore.Backlog{}, fmt.Errorf("postgres: backlog: %w", err)
 	}

@@ -17,11 +17,13 @@ func (s *Store) Settle(ctx context.Context, st recordstore.Settlement) (recordst
 	if err := st.Check(); err != nil {
 		return recordstore.Record{}, fmt.Errorf("postgres: settle: %w", err)
 	}
-	sql, args := s.on(st.ID).end, append(s.resultArgs(st.ID, st.Result), st.Holder, st.Fence, text(st.Noted), st.Uncounted)
+	on := s.on(st.ID)
+	a := asked{id: st.ID, sql: on.end, many: &on.endMany}
+	a.args = append(s.resultArgs(st.ID, st.Result), st.Holder, st.Fence, text(st.Noted), st.Uncounted)
 	if st.Entry != nil {
-		sql, args = s.on(st.ID).settle, append(args, entryArgs(st.Entry)...)
+		a.sql, a.many, a.args = on.settle, nil, append(a.args, entryArgs(st.Entry)...)
 	}
-	rec, err := s.settleBy(ctx, sql, st.ID, args, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
+	rec, err := s.settleBy(ctx, a, func(rec recordstore.Record, now time.Time) (recordstore.Record, error) {
 		return recordstore.Settled(rec, st, now)
 	})
 	if err != nil {
@@ -103,23 +105,25 @@ func (s *Store) change(ctx context.Context, sql string, id recordstore.ID, args 
 	return rec, err
 }
 
-// settleBy runs a statement that changes one record as next does, and returns no
-// row where it changes nothing. next then says what that means, of the record as
+// settleBy takes a step that changes one record as next does, and returns no row
+// where it changes nothing. next then says what that means, of the record as
 // it is read after that.
-func (s *Store) settleBy(ctx context.Context, sql string, id recordstore.ID, args []any,
+func (s *Store) settleBy(ctx context.Context, a asked,
 	next func(recordstore.Record, time.Time) (recordstore.Record, error)) (recordstore.Record, error) {
 	var rec recordstore.Record
 	err := s.step(ctx, func() (done bool, err error) {
 		var r row
-		err = s.onRecord(ctx, id, sql, args, r.fields())
+		asking := a
+		asking.into = r.fields()
+		err = s.gather(ctx, &asking, false)
 		if err == nil {
-			rec, _ = r.read(id)
+			rec, _ = r.read(a.id)
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return true, err
 		}
 		var now time.Time
-		if rec, now, err = s.read(ctx, id); err != nil {
+		if rec, now, err = s.read(ctx, a.id); err != nil {
 			return true, err
 		}
 		moved, err := next(rec, now)

@@ -31,6 +31,22 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQ
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
+// TraceBatchStart notes what goes with a setting for its transaction.
+func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, q := range d.Batch.QueuedQueries {
+		if i > 0 || !strings.HasPrefix(q.SQL, "SELECT set_config(") {
+			c.seen = append(c.seen, q.SQL)
+		}
+	}
+	return ctx
+}
+
+func (c *counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (c *counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
 func (c *counter) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

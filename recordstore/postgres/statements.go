@@ -12,6 +12,7 @@ import "strings"
 type statements struct {
 	claim, plan, settle, report, renew, get string // This file, and plan.go.
 	begin, end                              string // ordinary.go.
+	beginMany, endMany                      many   // Likewise, for many records.
 	takeDue, findCrashed, sweep, wake       string // queue.go
 	backlog                                 string
 	resolve, abandon, erase, trail          string // desk.go
@@ -35,7 +36,7 @@ func statementsWith(schema, key, frontier string) statements {
 		return within(schema, sql)
 	}
 	return statements{
-		begin: fill(begin), end: fill(end),
+		begin: fill(begin), end: fill(end), beginMany: manyOf(fill(begin)), endMany: manyOf(fill(end)),
 		claim: fill(claim), plan: fill(plan), settle: fill(settle), report: fill(report), renew: fill(renew), get: fill(get),
 		takeDue: fill(takeDue), findCrashed: fill(findCrashed), sweep: fill(sweep), wake: fill(wake), backlog: fill(backlog),
 		resolve: fill(resolve), abandon: fill(abandon), erase: fill(erase), trail: fill(trail),

@@ -167,12 +167,17 @@ func (g *Group[S]) enter(m *member[S], refusable bool) way {
 	return waits
 }
 
-// worth reports whether another worker may go with so many steps: the more there
-// are on their way, the more it must take along, so that many callers make few large
-// transactions, and few callers do not wait for each other. It is called under the
-// lock.
+// share is what a worker beyond the second must take along, for each that is on its
+// way beyond the first. A transaction costs the database much and a step in it
+// little: two workers keep one transaction in work while the other one is written
+// to disk, and more of them pay only where the disk lets many callers wait.
+const share = 16
+
+// worth reports whether another worker may go with so many steps: many callers make
+// few large transactions, and few callers do not wait for each other. It is called
+// under the lock.
 func (g *Group[S]) worth(steps int) bool {
-	return g.active < g.opts.Workers && steps > 0 && steps >= 2*(g.active-1)
+	return g.active < g.opts.Workers && steps > 0 && steps >= share*(g.active-1)
 }
 
 // done ends a step on the record of m. It is called under the lock.
