@@ -171,7 +171,7 @@ func (g *Group[S]) enter(m *member[S], refusable bool) way {
 // way beyond the first. A transaction costs the database much and a step in it
 // little: two workers keep one transaction in work while the other one is written
 // to disk, and more of them pay only where the disk lets many callers wait.
-const share = 16
+const share = 6
 
 // worth reports whether another worker may go with so many steps: many callers make
 // few large transactions, and few callers do not wait for each other. It is called
