@@ -20,7 +20,10 @@ type Command struct {
 	Scope string // The tenant or owner of the resource; "" where there is only one.
 
 	// NotAfter ends the permission to send: later calls only look up what became
-	// of earlier ones. Defaults to none. The earliest of all calls counts.
+	// of earlier ones. Defaults to none. Of a record the earliest counts of the calls
+	// that it was planned by or let send. A call that comes after its NotAfter ends a
+	// plan that has more time; one that was refused before, as with ErrInFlight, changes
+	// nothing, and none can end a plan whose transaction is still open.
 	NotAfter time.Time
 
 	stepped bool

@@ -154,8 +154,12 @@ func (c *Client) unsent(ctx context.Context, o *order, claimed *recordstore.Clai
 		return refusal(ErrAbandoned, "")
 	case recordstore.Expired:
 		_, e := refusal(ErrExpired, "")
-		if rec.State == "" && o.claim.LostBefore.IsZero() {
+		switch {
+		case rec.State == "" && o.claim.LostBefore.IsZero():
 			e.Effect = EffectNone // this ledger, which would remember it, never sent the command
+		case rec.State != "" && !c.expire(ctx, o, claimed):
+			_, e = refusal(ErrStore, "the command's NotAfter has passed, and its record, which may be sent still, could not be ended: call again, or call Abandon")
+			e.Effect = EffectUnknown
 		}
 		return nil, e
 	case recordstore.Forgotten:
@@ -164,6 +168,24 @@ func (c *Client) unsent(ctx context.Context, o *order, claimed *recordstore.Clai
 		return refusal(ErrInvalid, "the command ID carries a day more than one day ahead of the ledger's clock: make it from the time of the intent")
 	}
 	return refusal(ErrStore, fmt.Sprintf("the ledger answered with the unknown decision %q", claimed.Decision))
+}
+
+// expire sees to it that nobody sends a record any more that this call's NotAfter
+// ended, and reports whether that is certain. A record that its own NotAfter ended
+// needs nothing. Any other would be sent still, by the reconciler as by a call that
+// gives more time, so that it is abandoned.
+func (c *Client) expire(ctx context.Context, o *order, claimed *recordstore.Claimed) bool {
+	if own := claimed.Record.NotAfter; !own.IsZero() && !claimed.Now.Before(own) {
+		return true
+	}
+	desk, able := c.ledger.(recordstore.Desk)
+	if !able || o.planning {
+		return false
+	}
+	bounded := limit.After(ctx, c.opts.SettleTimeout, nil)
+	defer bounded.End()
+	rec, err := desk.Abandon(bounded, o.claim.ID, recordstore.Entry{Kind: "abandon", Actor: "application", Text: "a call came after its NotAfter"})
+	return err == nil && rec.State == recordstore.Abandoned
 }
 
 // send delivers under the claim.

@@ -142,6 +142,10 @@ func (e *Error) says() string {
 		return "the effect is applied; the ledger could not be told yet, and the next call replays it"
 	case e.Code == ErrStore && (errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded)):
 		return "nothing was sent; the ledger did not answer before the time was up: call again with the same command"
+	case e.Code == ErrRefused && e.Effect == EffectApplied:
+		return "the provider accepted it, and says that it has failed since; the record stays as it was"
+	case e.Code == ErrUnavailable && errors.Is(e.Err, errUntold):
+		return "the provider was asked and did not tell how the effect stands: ask again later"
 	case e.Code == ErrInvalid && errors.Is(e.Err, recordstore.ErrNotFound):
 		return "the ledger knows nothing of this command"
 	case e.Code == ErrInvalid && errors.Is(e.Err, recordstore.ErrNotHeld):

@@ -43,14 +43,21 @@ type Observation struct {
 // it due now, so that a look-up decides. While the command's holder is sending,
 // the report is noted and the holder's settle merges it. Reports of other
 // accounts and modes, of operations that the event cannot be about, and of
-// commands that the ledger does not know change nothing.
+// commands that the ledger does not know change nothing; nor does a Mark that is
+// none of ours, as a reference that somebody else chose.
 //
-// Observe may be called early, late and repeatedly. An error means that the
-// ledger could not be asked: let the provider deliver the event again.
+// Observe may be called early, late and repeatedly. ErrStore means that the ledger
+// could not be asked: let the provider deliver the event again. ErrInvalid is a
+// mistake in the program, which a new delivery does not mend.
 func (c *Client) Observe(ctx context.Context, o Observation) error {
 	e := &Error{Provider: c.profile.Provider, Command: o.Command}
 	if o.Provider != c.profile.Provider || o.Mode != "" && o.Mode != c.profile.Mode {
 		return nil
+	}
+	if o.Key.IsZero() && o.Mark != "" {
+		if _, _, err := keyderive.ParseMark(o.Mark); err != nil {
+			return nil // a reference that somebody else chose
+		}
 	}
 	queue, able := c.ledger.(recordstore.Queue)
 	if !able {
@@ -154,7 +161,7 @@ func (c *Client) takeFact(ctx context.Context, rec recordstore.Record, r records
 	}
 	if after.Version != rec.Version {
 		c.tel.reconciled(ctx, callOf(rec), r.Entry.Kind, r.Evidence)
-		if rec.State == recordstore.Refused || rec.State == recordstore.ManualReview || rec.State == recordstore.NotExecuted || rec.State == recordstore.Abandoned {
+		if rec.State == recordstore.Succeeded || rec.State == recordstore.Refused || rec.State == recordstore.ManualReview || rec.State == recordstore.NotExecuted || rec.State == recordstore.Abandoned {
 			c.tel.contradicted(ctx, callOf(rec))
 		}
 	}

@@ -59,13 +59,17 @@ func (c *Client) plan(ctx context.Context, tx recordstore.Planner, call Call) *E
 	case recordstore.Send, recordstore.Lookup, recordstore.Replay, recordstore.InFlight:
 		return nil // planned now, or on its way or done already
 	}
+	o.planning = true // the caller's transaction may hold the record
 	_, err = c.act(ctx, o, &claimed)
 	return err
 }
 
 // Refresh looks up how an effect stands by now, as a payment that was pending,
-// and returns it as a LatestStatus. Nothing is sent but the look-up. A command
-// that has not succeeded is an *Error that says how it stands.
+// and returns it as a LatestStatus. Nothing is sent but the look-up, and the record
+// stays as it was. A command that has not succeeded is an *Error that says how it
+// stands. So is what was accepted and has failed since: ErrRefused, with the words
+// of the provider, and the Effect that the record has. ErrUnavailable means that
+// the look-up did not tell.
 func (c *Client) Refresh(ctx context.Context, cmd Command, operation string) (*Reply, error) {
 	s, err := c.Status(ctx, cmd, operation)
 	if err != nil {
@@ -96,10 +100,30 @@ func (c *Client) Refresh(ctx context.Context, cmd Command, operation string) (*R
 	o.Command = cmd
 	j := c.find(ctx, o, rec, o.frozen.Message, judged{state: recordstore.Uncertain})
 	if j.state != recordstore.Succeeded {
-		e.Code, e.Err = ErrUnavailable, errors.Join(errors.New("the look-up did not find the effect"), j.Err)
+		e.stands(j)
 		return nil, e
 	}
 	r := j.reply(o, rec)
 	r.AsOf = time.Now()
 	return r, nil
+}
+
+// errUntold is a look-up that was answered and did not find the effect.
+var errUntold = errors.New("the look-up did not find the effect")
+
+// stands makes e say what a look-up of an applied effect told, if not the effect.
+func (e *Error) stands(j judged) {
+	switch {
+	case j.state == recordstore.Refused:
+		e.Code, e.ProviderCode, e.RequestID = ErrRefused, j.ProviderCode, j.RequestID
+		if j.ObjectStatus != "" {
+			e.Err = errors.New("the object is " + j.ObjectStatus)
+		} else {
+			e.Err = nil
+		}
+	case j.Err != nil:
+		e.Code, e.Err = ErrUnavailable, j.Err
+	default:
+		e.Code, e.Err = ErrUnavailable, errUntold
+	}
 }

@@ -15,11 +15,12 @@ import (
 // order is one call on its way: checked, frozen, with all that a claim needs.
 type order struct {
 	Call
-	row    row
-	key    keyderive.Key
-	frozen Frozen
-	claim  recordstore.Claim
-	prints [1][]byte // room for the claim's fingerprints: most often there is one
+	row      row
+	key      keyderive.Key
+	frozen   Frozen
+	claim    recordstore.Claim
+	prints   [1][]byte // room for the claim's fingerprints: most often there is one
+	planning bool      // Plan asks: the record may be locked by its caller's transaction
 
 	claimed time.Time // right before the claim, on this machine's clocks
 	begun   time.Time // the same, and later right before the lease was taken anew

@@ -46,7 +46,7 @@ func Take(c Claim, rec *Record, frontier int32, now time.Time) (next Record, d D
 		next.DueAt = time.Time{}
 	}
 	next.NotAfter = earlier(rec.NotAfter, c.NotAfter)
-	if len(next.Request) == 0 && len(c.Request) > 0 {
+	if len(next.Request) == 0 && len(c.Request) > 0 && rec.BodyPurgedAt.IsZero() {
 		next.Request, next.SealVersion = c.Request, c.SealVersion
 	}
 	d = Held(next, now)
@@ -264,7 +264,10 @@ func (r Result) apply(rec Record, to State, now time.Time) Record {
 	}
 	rec.Evidence, rec.Outcome, rec.ErrorCode = r.Evidence, r.Outcome, r.ErrorCode
 	rec.Deliveries += r.Deliveries
-	rec.ResponseStatus, rec.ResponseHeader, rec.ResponseBody = r.ResponseStatus, r.ResponseHeader, r.ResponseBody
+	rec.ResponseStatus, rec.ResponseHeader, rec.ResponseBody = r.ResponseStatus, nil, nil
+	if rec.BodyPurgedAt.IsZero() { // what was erased does not come back
+		rec.ResponseHeader, rec.ResponseBody = r.ResponseHeader, r.ResponseBody
+	}
 	rec.SealVersion = max(rec.SealVersion, r.SealVersion)
 	rec.ExternalRef = cmp.Or(r.ExternalRef, rec.ExternalRef)
 	rec.ObjectStatus = cmp.Or(r.ObjectStatus, rec.ObjectStatus)
@@ -295,7 +298,8 @@ func (r Result) dueAt(rec Record, to State, now time.Time) time.Time {
 // because another holder's lease is alive. to is "" where nothing changes.
 //
 // Applied outranks every None, a noted one included; a refusal outranks only what
-// is not settled. What is neither Succeeded nor Refused is no fact.
+// is not settled, or was settled as applied by a person's verdict alone. What is
+// neither Succeeded nor Refused is no fact.
 func ReportMove(rec Record, fact State, now time.Time) (to State, note bool) {
 	if !fact.Final() {
 		return "", false
@@ -320,9 +324,16 @@ func ReportMove(rec Record, fact State, now time.Time) (to State, note bool) {
 		if fact == Succeeded {
 			return ManualReview, false
 		}
+	case Succeeded: // a person may have been wrong
+		if fact == Refused && rec.Evidence == byOperator {
+			return ManualReview, false
+		}
 	}
 	return "", false
 }
+
+// byOperator is the Evidence of a person's verdict, replaysemantics.ByOperator.
+const byOperator = "operator"
 
 // LegalMove reports whether a record may go from one state to another. "" stands
 // for a record that is not there yet.
@@ -340,7 +351,7 @@ var legal = map[State][]State{
 	ManualReview: {Succeeded, Refused, NotExecuted, Abandoned},
 	Refused:      {ManualReview},
 	Abandoned:    {Succeeded, Refused},
-	Succeeded:    {},
+	Succeeded:    {ManualReview},
 }
 
 func after(now time.Time, d time.Duration) time.Time {

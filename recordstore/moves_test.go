@@ -25,7 +25,7 @@ func TestLegalMove(t *testing.T) {
 		"":                       "xx......",
 		recordstore.Planned:      ".x.....x",
 		recordstore.Sending:      ".xxxxxx.",
-		recordstore.Succeeded:    "........",
+		recordstore.Succeeded:    "......x.",
 		recordstore.Refused:      "......x.",
 		recordstore.NotExecuted:  ".xxx...x",
 		recordstore.Uncertain:    ".xxxx.xx",

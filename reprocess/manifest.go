@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -134,7 +133,7 @@ func (b *Batch) read(lines []byte) error {
 		if err != nil {
 			return fmt.Errorf("line %d: %w", number+1, err)
 		}
-		id, err := t.identity(&b.Manifest)
+		id, err := t.identity(&b.Manifest, "")
 		if err != nil {
 			return fmt.Errorf("line %d: %w", number+1, err)
 		}
@@ -143,19 +142,6 @@ func (b *Batch) read(lines []byte) error {
 		}
 		seen[id] = number + 1
 		b.targets = append(b.targets, t)
-	}
-	return nil
-}
-
-// decode reads one JSON value that knows all of its fields.
-func decode(content []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(content))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("it is not the JSON object that docs/reprocessing.md shows: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands behind the JSON object")
 	}
 	return nil
 }

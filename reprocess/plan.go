@@ -20,15 +20,19 @@ type Plan struct {
 	Calls   int `json:"calls"`   // Targets that a run calls the provider for, those begun among them.
 	Earlier int `json:"earlier"` // Whose effect an earlier version applied.
 	Unknown int `json:"unknown"` // Of whose earlier effect nobody knows.
+	Higher  int `json:"higher"`  // Of which the ledger has a record at a higher version: a run is refused.
 
 	ShadowNeeded bool     `json:"shadow_needed"`
 	Differs      []string `json:"differs"` // Where the manifest says something else: a run is refused.
+
+	highest int // version above the manifest's that was met
 }
 
 // Plan checks all targets, and the manifest's numbers against them and the ledger.
 // progress hears how many were read, and may be nil.
 func (r *Runner) Plan(ctx context.Context, progress func(int)) (*Plan, error) {
 	p := &Plan{Digest: r.batch.Digest, Differs: []string{}}
+	deep := r.batch.deep()
 	for _, t := range r.batch.targets {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -41,7 +45,19 @@ func (r *Runner) Plan(ctx context.Context, progress func(int)) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
+		upTo := r.batch.Manifest.EffectVersion + versionsAbove
+		if deep[t] {
+			upTo = maxVersion
+		}
+		above, err := r.higher(ctx, t, upTo)
+		if err != nil {
+			return nil, err
+		}
 		p.count(now, before, known)
+		if above > 0 {
+			p.Higher++
+			p.highest = max(p.highest, above)
+		}
 		if progress != nil {
 			progress(p.Targets)
 		}
@@ -76,6 +92,9 @@ func (p *Plan) count(now *outbound.Comparison, before int, known *outbound.Compa
 // judge compares with what the manifest expects. A run that was begun has fewer calls
 // left than were expected, which is no difference.
 func (p *Plan) judge(m *Manifest) {
+	if p.Higher > 0 {
+		p.Differs = append(p.Differs, fmt.Sprintf("effect_version is %d, and the ledger has effects of version %d for %d targets, which a lower version would repeat: correct it, or raise it above", m.EffectVersion, p.highest, p.Higher))
+	}
 	if p.Calls > m.ExpectedCalls {
 		p.Differs = append(p.Differs, fmt.Sprintf("expected_external_calls is %d, and %d would be made", m.ExpectedCalls, p.Calls))
 	}

@@ -8,6 +8,7 @@ package reprocess
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,11 @@ const (
 
 	// SampleSize is how many targets a shadow compares; all where there are fewer.
 	SampleSize = 100
+
+	// versionsAbove is how many effect versions above the manifest's are looked for at
+	// each target, and deepTargets at how many all up to maxVersion are.
+	versionsAbove = 2
+	deepTargets   = 20
 )
 
 // Admitted is outbound.Options.EffectVersions for services whose consumers live on
@@ -49,7 +55,11 @@ type Runner struct {
 }
 
 // New returns a Runner. It is an error where the manifest names another provider
-// than the client's.
+// than the client's, where a target cannot be a call of it, and where two targets are
+// the same effect once the default account is filled in. Give the client
+// Options.Retry.Attempts 1: the run repeats by itself, and attempts inside of Do keep
+// to no rate. Whose the credential is, the run does not ask: httpadapter.Adapter's
+// CheckOwner does, and under a wrong account everything looks undone.
 func New(b *Batch, c *outbound.Client) (*Runner, error) {
 	profile, err := c.Adapter().Profile()
 	if err != nil {
@@ -58,7 +68,34 @@ func New(b *Batch, c *outbound.Client) (*Runner, error) {
 	if profile.Provider != b.Manifest.Provider {
 		return nil, fmt.Errorf("the manifest is for provider %q, and the client calls %s", b.Manifest.Provider, profile.Provider)
 	}
-	return &Runner{b, c, profile.Operations}, nil
+	r := &Runner{b, c, profile.Operations}
+	if err := r.check(profile.Account); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// check holds the targets against the provider's table. account is the default one.
+func (r *Runner) check(account string) error {
+	seen := make(map[[sha256.Size]byte]int)
+	for _, t := range r.batch.targets {
+		op, known := replaysemantics.Find(r.rows, t.Operation)
+		if !known {
+			return fmt.Errorf("targets, line %d: provider %s has no operation %q", t.line, r.batch.Manifest.Provider, t.Operation)
+		}
+		if err := t.fits(op); err != nil {
+			return fmt.Errorf("targets, line %d: %w", t.line, err)
+		}
+		id, err := t.identity(&r.batch.Manifest, account)
+		if err != nil {
+			return fmt.Errorf("targets, line %d: %w", t.line, err)
+		}
+		if first := seen[id]; first > 0 {
+			return fmt.Errorf("targets, line %d: it is the same effect as line %d, whose account is the default one: leave one of them, or give each a \"step\"", t.line, first)
+		}
+		seen[id] = t.line
+	}
+	return nil
 }
 
 // compare reads what the ledger knows of a target at an effect version.
@@ -77,15 +114,43 @@ func (r *Runner) compare(ctx context.Context, t *Target, version int) (*outbound
 	return c, nil
 }
 
-// earlier returns the highest version below the manifest's of which the ledger has
-// a record; 0 if there is none.
-func (r *Runner) earlier(ctx context.Context, t *Target) (version int, c *outbound.Comparison, err error) {
-	for v := r.batch.Manifest.EffectVersion - 1; v >= 1; v-- {
-		if c, err = r.compare(ctx, t, v); err != nil || c.State != "" {
-			return v, c, err
+// earlier returns the version below the manifest's whose record counts; 0 if the
+// ledger has none. An applied effect counts before one of which nobody knows, and
+// that before none; of equals the highest version. So a later version that failed
+// hides nothing.
+func (r *Runner) earlier(ctx context.Context, t *Target) (version int, known *outbound.Comparison, err error) {
+	known = &outbound.Comparison{}
+	for v := r.batch.Manifest.EffectVersion - 1; v >= 1 && known.Effect != outbound.EffectApplied; v-- {
+		c, err := r.compare(ctx, t, v)
+		if err != nil {
+			return 0, nil, err
+		}
+		if c.State != "" && (version == 0 || weight(c.Effect) > weight(known.Effect)) {
+			version, known = v, c
 		}
 	}
-	return 0, &outbound.Comparison{}, nil
+	return version, known, nil
+}
+
+func weight(e outbound.Effect) int {
+	switch e {
+	case outbound.EffectApplied:
+		return 2
+	case outbound.EffectUnknown:
+		return 1
+	}
+	return 0
+}
+
+// higher returns the lowest version above the manifest's, and not above upTo, of
+// which the ledger has a record; 0 if there is none.
+func (r *Runner) higher(ctx context.Context, t *Target, upTo int) (int, error) {
+	for v := r.batch.Manifest.EffectVersion + 1; v <= min(upTo, maxVersion); v++ {
+		if c, err := r.compare(ctx, t, v); err != nil || c.State != "" {
+			return v, err
+		}
+	}
+	return 0, nil
 }
 
 // ends reports whether a record of this state is never sent again by itself.

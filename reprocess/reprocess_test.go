@@ -11,10 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
 	fakepaypal "github.com/seed-6b5e302b/samekey/internal/fakeprovider/paypal"
@@ -222,7 +220,7 @@ func failing(t *testing.T, status int, body string) (outbound.Adapter, func() in
 }
 
 // R25: over 10,000 targets a run needs the shadow of the same manifest and targets,
-// with its sample of 100. The sample is the same at each time.
+// with its sample of 100, made where the run is. The sample is the same at each time.
 func TestManyTargetsNeedAShadow(t *testing.T) {
 	const many = reprocess.ShadowOver + 1
 	adapter, requests := failing(t, http.StatusUnauthorized, `{"error":{"type":"invalid_request_error"}}`)
@@ -258,6 +256,15 @@ func TestManyTargetsNeedAShadow(t *testing.T) {
 	refused(runner, "compares 99 targets, not 100")
 	replace(b.Digest, strings.Repeat("0", 64))
 	refused(runner, "of other targets")
+	replace(`"verdict": "new"`, `"verdict": "changed"`)
+	refused(runner, "of another ledger, or of long ago")
+	replace("", "")
+	staging := stripe.New(stripe.Config{Account: "acct_staging", Test: true, SecretKey: "sk_test_1"})
+	elsewhere, err := reprocess.New(b, client(t, staging, memory.New(nil), outbound.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(elsewhere, "another secret, account or mode")
 	if n := requests(); n != 0 {
 		t.Fatalf("%d requests before the run", n)
 	}
@@ -317,17 +324,24 @@ func TestInterrupted(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	good := customersManifest(2)
 	for want, change := range map[string]func(m *reprocess.Manifest, lines []string){
-		`"consumer" is missing`:              func(m *reprocess.Manifest, _ []string) { m.Consumer = " " },
-		`"effect_version" is 0`:              func(m *reprocess.Manifest, _ []string) { m.EffectVersion = 0 },
-		`"number_of_targets" is 3`:           func(m *reprocess.Manifest, _ []string) { m.TargetCount = 3 },
-		`"expected_external_calls" must`:     func(m *reprocess.Manifest, _ []string) { m.ExpectedCalls = 3 },
-		`"share_already_done" is a share`:    func(m *reprocess.Manifest, _ []string) { m.ShareDone = 50 },
-		"line 2: it is the same effect":      func(_ *reprocess.Manifest, l []string) { l[1] = l[0] },
-		"line 1: \"event\" is missing":       func(_ *reprocess.Manifest, l []string) { l[0] = `{"operation":"customer.create","form":{}}` },
-		"line 2: give the call's parameters": func(_ *reprocess.Manifest, l []string) { l[1] = `{"event":"e","operation":"customer.create"}` },
-		"line 2: it is not the JSON object":  func(_ *reprocess.Manifest, l []string) { l[1] = `{"evnt":"e"}` },
-		"write numbers in quotes":            func(_ *reprocess.Manifest, l []string) { l[1] = `{"event":"e","operation":"o","form":{"amount":10}}` },
-		"line 2: something stands behind":    func(_ *reprocess.Manifest, l []string) { l[1] += "{}" },
+		`"consumer" is missing`:                   func(m *reprocess.Manifest, _ []string) { m.Consumer = " " },
+		`"effect_version" is 0`:                   func(m *reprocess.Manifest, _ []string) { m.EffectVersion = 0 },
+		`"number_of_targets" is 3`:                func(m *reprocess.Manifest, _ []string) { m.TargetCount = 3 },
+		`"expected_external_calls" must`:          func(m *reprocess.Manifest, _ []string) { m.ExpectedCalls = 3 },
+		`"share_already_done" is a share`:         func(m *reprocess.Manifest, _ []string) { m.ShareDone = 50 },
+		"line 2: it is the same effect":           func(_ *reprocess.Manifest, l []string) { l[1] = l[0] },
+		"line 1: \"event\" is missing":            func(_ *reprocess.Manifest, l []string) { l[0] = `{"operation":"customer.create","form":{}}` },
+		"line 2: give the call's parameters":      func(_ *reprocess.Manifest, l []string) { l[1] = `{"event":"e","operation":"customer.create"}` },
+		"line 2: it is not the JSON object":       func(_ *reprocess.Manifest, l []string) { l[1] = `{"evnt":"e"}` },
+		"write numbers in quotes":                 func(_ *reprocess.Manifest, l []string) { l[1] = `{"event":"e","operation":"o","form":{"amount":10}}` },
+		"line 2: the key \"form\" is there twice": func(_ *reprocess.Manifest, l []string) { l[1] = strings.Replace(l[1], "{", `{"form":{},`, 1) },
+		"line 2: the key \"description\" is there twice": func(_ *reprocess.Manifest, l []string) {
+			l[1] = strings.Replace(l[1], `"description"`, `"description":"x","description"`, 1)
+		},
+		"line 1: the field \"EVENT\" is not known":   func(_ *reprocess.Manifest, l []string) { l[0] = strings.Replace(l[0], "event", "EVENT", 1) },
+		"\"form\" is an object of strings":           func(_ *reprocess.Manifest, l []string) { l[1] = `{"event":"e","operation":"o","form":null}` },
+		"\"json\" is neither an object nor an array": func(_ *reprocess.Manifest, l []string) { l[1] = `{"event":"e","operation":"o","json":null}` },
+		"line 2: something stands behind":            func(_ *reprocess.Manifest, l []string) { l[1] += "{}" },
 		"line 1: keyderive: invalid: Event.Oc": func(_ *reprocess.Manifest, l []string) {
 			l[0] = `{"event":"e","occurred_at":"1950-01-01T00:00:00Z","operation":"o","form":{}}`
 		},
@@ -350,10 +364,24 @@ func TestUnknownOperation(t *testing.T) {
 	adapter, requests := failing(t, http.StatusOK, `{}`)
 	lines := customers(2)
 	lines[1] = `{"event":"e","operation":"refund.creat","form":{}}`
-	_, runner := load(t, write(t, customersManifest(2), lines...), adapter, memory.New(nil))
-	if _, err := runner.Run(t.Context(), reprocess.RunOptions{}); err == nil || !strings.Contains(err.Error(), `line 2: provider stripe has no operation "refund.creat"`) || requests() != 0 {
-		t.Errorf("%v, %d requests", err, requests())
+	c := client(t, adapter, memory.New(nil), outbound.Options{})
+	refused := func(want string, lines ...string) {
+		t.Helper()
+		b, err := reprocess.Load(write(t, customersManifest(2), lines...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reprocess.New(b, c); err == nil || !strings.Contains(err.Error(), want) || requests() != 0 {
+			t.Errorf("%v, want %q; %d requests", err, want, requests())
+		}
 	}
+	refused(`line 2: provider stripe has no operation "refund.creat"`, lines...)
+	lines[1] = `{"event":"e","operation":"refund.create","json":{"amount":10}}`
+	refused(`line 2: refund.create takes a form: give "form", not "json"`, lines...)
+	lines[1] = `{"event":"e","operation":"v2.account.create","form":{}}`
+	refused(`line 2: v2.account.create takes JSON`, lines...)
+	lines[1] = strings.Replace(lines[0], "{", `{"account":"acct_shop",`, 1)
+	refused("line 2: it is the same effect as line 1, whose account is the default one", lines...)
 	m := customersManifest(2)
 	m.Provider = "paypal"
 	b, err := reprocess.Load(write(t, m, customers(2)...))
@@ -362,37 +390,5 @@ func TestUnknownOperation(t *testing.T) {
 	}
 	if _, err := reprocess.New(b, client(t, adapter, memory.New(nil), outbound.Options{})); err == nil {
 		t.Error("a batch for PayPal is run at Stripe")
-	}
-}
-
-// An answer that asks for patience holds all calls, and its target is tried again.
-func TestRetryAfterHoldsTheRun(t *testing.T) {
-	fake := fakeprovider.New(fakestripe.New(fakestripe.Config{Account: shop}), nil)
-	t.Cleanup(fake.Close)
-	var mu sync.Mutex
-	var at []time.Time
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		at = append(at, time.Now())
-		first := len(at) == 1
-		mu.Unlock()
-		if !first {
-			fake.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = w.Write([]byte(`{"error":{"type":"invalid_request_error","code":"rate_limit"}}`))
-	}))
-	t.Cleanup(server.Close)
-	adapter := stripe.New(stripe.Config{Account: shop, Test: true, SecretKey: "sk_test_1", BaseURL: server.URL})
-	_, runner := load(t, write(t, customersManifest(3), customers(3)...), adapter, memory.New(nil))
-	report, err := runner.Run(t.Context(), reprocess.RunOptions{Rate: 1000, Parallel: 1})
-	if err != nil || report.Executed != 3 || len(report.Failures) != 0 || fake.Effects("customer.create") != 3 {
-		t.Fatalf("%+v, %v", report, err)
-	}
-	if len(at) != 4 || at[1].Sub(at[0]) < 900*time.Millisecond {
-		t.Errorf("%d requests, the second %v after the first", len(at), at[1].Sub(at[0]))
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // RunOptions are the optional settings of Run. Every zero value is usable.
 type RunOptions struct {
-	Rate      float64       // Calls begun a second. Defaults to 10.
+	Rate      float64       // Calls begun a second, repetitions among them. Defaults to 10.
 	Parallel  int           // Calls at one time. Defaults to 4.
 	MaxErrors int           // Errors in a row that stop the run. Defaults to 20.
 	Patience  time.Duration // How long targets are waited for that others hold or whose outcome is not known. Defaults to 5 minutes.
@@ -26,12 +26,15 @@ type RunOptions struct {
 const (
 	keepEvery   = 10 * time.Second // between two writes of a running report
 	maxFailures = 1000             // named in a report
+	maxAttempts = 4                // of a target before the next one has its turn
+	firstPause  = 500 * time.Millisecond
 )
 
 // Run makes the effect of each target, and keeps a report beside the manifest. It
 // refuses, before anything is sent, a manifest that allows no external writes or
 // whose numbers differ from the plan's, and more than ShadowOver targets without the
-// shadow of this batch. The client must admit the version: see Admitted.
+// shadow of this batch, made with the same secret, account and mode. The client must
+// admit the version: see Admitted.
 //
 // A target that fails does not stop the others. When ctx ends, no further call
 // begins and those under way end. Killed anywhere, it may be called again: the
@@ -41,7 +44,7 @@ func (r *Runner) Run(ctx context.Context, opts RunOptions) (*Report, error) {
 		return nil, errors.New("the manifest does not allow external writes: \"external_writes\" is false")
 	}
 	if len(r.batch.targets) > ShadowOver {
-		if err := r.batch.shadowed(); err != nil {
+		if err := r.shadowed(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -172,32 +175,70 @@ feeding:
 }
 
 // one makes a target's effect, unless the ledger has it. It is false when the run has
-// to stop. A call that began is not interrupted, so that its answer is recorded.
+// to stop. What a call ended with is always noted, also when ctx ended meanwhile.
 func (w *work) one(ctx context.Context, t *Target) bool {
 	if ctx.Err() != nil {
 		return true
 	}
 	known, err := w.compare(ctx, t, w.batch.Manifest.EffectVersion)
-	if err == nil && known.State == recordstore.Succeeded && known.Same {
-		return w.note(t, replayed, nil)
-	}
-	if err == nil && !w.pace.wait(ctx) {
-		return true
-	}
-	var reply *outbound.Reply
+	var call outbound.Call
 	if err == nil {
-		var call outbound.Call
-		if call, err = w.batch.call(t, w.batch.Manifest.EffectVersion, w.rows); err == nil {
-			reply, err = w.client.Do(context.WithoutCancel(ctx), call)
-		}
+		call, err = w.batch.call(t, w.batch.Manifest.EffectVersion, w.rows)
 	}
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return true
 	case err != nil:
-		return ctx.Err() != nil || w.note(t, "", err)
+		return w.note(t, "", err)
+	case known.State == recordstore.Succeeded && known.Same:
+		return w.note(t, replayed, nil)
+	}
+	reply, err := w.send(ctx, call)
+	switch {
+	case err != nil:
+		return w.note(t, "", err)
+	case reply == nil:
+		return true
 	case reply.Origin == outbound.FromLedger:
 		return w.note(t, replayed, nil)
 	}
 	return w.note(t, executed, nil)
+}
+
+// send calls, and repeats the same command a few times where another call may teach
+// more. Each call takes its turn, and is not interrupted, so that its answer is
+// recorded. Without reply and error none began before ctx ended.
+func (w *work) send(ctx context.Context, call outbound.Call) (reply *outbound.Reply, err error) {
+	for attempt := range maxAttempts {
+		if !w.pace.wait(ctx) {
+			return nil, err
+		}
+		if reply, err = w.client.Do(context.WithoutCancel(ctx), call); err == nil {
+			return reply, nil
+		}
+		if !w.repeats(err, firstPause<<attempt) || attempt == maxAttempts-1 || !wait(ctx, firstPause<<attempt) {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// repeats reports whether a call is to be made once more at its next turn. Where the
+// provider asks for patience no other call begins before either.
+func (w *work) repeats(err error, pause time.Duration) bool {
+	e, ok := errors.AsType[*outbound.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code {
+	case outbound.ErrRateLimited, outbound.ErrOverloaded:
+		w.pace.hold(min(max(e.RetryAfter, pause), w.opts.Patience))
+	case outbound.ErrUnavailable, outbound.ErrUncertain:
+		w.pace.hold(min(e.RetryAfter, w.opts.Patience))
+	default:
+		return false
+	}
+	return e.RetryAfter <= w.opts.Patience
 }
 
 // note counts what became of a target, and reports whether the run goes on.
@@ -221,6 +262,9 @@ func (w *work) note(t *Target, kind outcome, err error) bool {
 			w.report.Stopped = err.Error()
 		}
 	}
+	if e, ok := errors.AsType[*outbound.Error](err); ok && e.Code != outbound.ErrInFlight && e.RetryAfter > w.opts.Patience && w.report.Stopped == "" {
+		w.report.Stopped = fmt.Sprintf("the provider asks to wait %s, which is longer than the run's patience: run it again then", e.RetryAfter)
+	}
 	if w.row >= w.opts.MaxErrors && w.report.Stopped == "" {
 		w.report.Stopped = fmt.Sprintf("%d errors in a row, the last one %s", w.row, w.failed[t].Code)
 	}
@@ -237,9 +281,6 @@ func (w *work) fail(t *Target, err error) outcome {
 	w.failed[t] = f
 	if after, again := outbound.RetryAfter(err); again && !errors.Is(err, outbound.ErrAuth) {
 		w.later[t] = time.Now().Add(max(after, 100*time.Millisecond))
-		if errors.Is(err, outbound.ErrRateLimited) || errors.Is(err, outbound.ErrOverloaded) {
-			w.pace.hold(after)
-		}
 	} else {
 		delete(w.later, t)
 	}
@@ -250,45 +291,4 @@ func (w *work) fail(t *Target, err error) outcome {
 		return unknown
 	}
 	return failed
-}
-
-// pace spaces calls evenly. It is safe for concurrent use.
-type pace struct {
-	every time.Duration
-
-	mu   sync.Mutex
-	next time.Time
-}
-
-// wait is false when ctx ends first.
-func (p *pace) wait(ctx context.Context) bool {
-	p.mu.Lock()
-	at := p.next
-	if now := time.Now(); at.Before(now) {
-		at = now
-	}
-	p.next = at.Add(p.every)
-	p.mu.Unlock()
-	return wait(ctx, time.Until(at))
-}
-
-// hold lets no call begin for d.
-func (p *pace) hold(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at := time.Now().Add(d); at.After(p.next) {
-		p.next = at
-	}
-}
-
-// wait is false when ctx ends before d is over.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -19,6 +19,7 @@ import (
 type Shadow struct {
 	Plan
 	Manifest Manifest  `json:"manifest"`
+	Keys     string    `json:"keys"` // SHA-256 over the sample's keys, hex: it follows from secret, account and mode.
 	At       time.Time `json:"at"`
 	Compared int       `json:"compared"` // Of the sample: all of it.
 	Same     int       `json:"same"`     // An earlier version sent a request that means the same.
@@ -50,7 +51,7 @@ func (r *Runner) Shadow(ctx context.Context, progress func(int)) (*Shadow, error
 	if err != nil {
 		return nil, err
 	}
-	s := &Shadow{Plan: *plan, Manifest: r.batch.Manifest, At: time.Now().UTC(), Sample: []Sampled{}}
+	s := &Shadow{Plan: *plan, Manifest: r.batch.Manifest, Keys: r.keys(), At: time.Now().UTC(), Sample: []Sampled{}}
 	for _, t := range r.batch.sample() {
 		one, err := r.sampled(ctx, t)
 		if err != nil {
@@ -128,23 +129,75 @@ func (b *Batch) sample() []*Target {
 	return chosen
 }
 
-// shadowed is nil if the report of this very batch lies beside its manifest, with its
-// whole sample compared.
-func (b *Batch) shadowed() error {
-	const do = "run `samekey reprocess shadow` first, and read its report"
+// deep are those targets of the sample at which all versions are looked for.
+func (b *Batch) deep() map[*Target]bool {
+	sample, chosen := b.sample(), make(map[*Target]bool)
+	n := min(deepTargets, len(sample))
+	for i := range n {
+		chosen[sample[i*len(sample)/n]] = true
+	}
+	return chosen
+}
+
+// keys is what the sample's keys hash to. Operations without a key count by their
+// command alone.
+func (r *Runner) keys() string {
+	h := sha256.New()
+	for _, t := range r.batch.sample() {
+		cmd, err := t.command(r.batch.Manifest.Consumer, r.batch.Manifest.EffectVersion)
+		if err != nil {
+			continue // Load has refused it
+		}
+		key, err := r.client.Key(cmd, t.Operation, t.Account)
+		hash := key.Hash()
+		if err != nil {
+			copy(hash[:], cmd.ID)
+		}
+		h.Write(hash[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// shadowed is nil if the report of this very batch, made with the same secret,
+// account and mode, lies beside its manifest, with its whole sample compared, and
+// the ledger still says of the sample what it said then.
+func (r *Runner) shadowed(ctx context.Context) error {
+	s, err := r.batch.readShadow()
+	if err != nil {
+		return err
+	}
+	if s.Keys != r.keys() {
+		return errors.New("the shadow's report was made with another secret, account or mode: " + doShadow)
+	}
+	for i, t := range r.batch.sample() {
+		one, err := r.sampled(ctx, t)
+		if err != nil {
+			return err
+		}
+		if then := s.Sample[i]; one.Line != then.Line || one.Verdict != then.Verdict {
+			return fmt.Errorf("the shadow's report is of another ledger, or of long ago: of line %d it says %q, and the ledger %q: %s", one.Line, then.Verdict, one.Verdict, doShadow)
+		}
+	}
+	return nil
+}
+
+const doShadow = "run `samekey reprocess shadow` first, and read its report"
+
+// readShadow reads the report of this batch, whole.
+func (b *Batch) readShadow() (*Shadow, error) {
 	content, err := readFile(b.ShadowPath(), maxManifest+SampleSize*maxManifest)
 	if err != nil {
-		return fmt.Errorf("over %d targets need a shadow: %s", ShadowOver, do)
+		return nil, fmt.Errorf("over %d targets need a shadow: %s", ShadowOver, doShadow)
 	}
 	var s Shadow
 	if err := json.Unmarshal(content, &s); err != nil {
-		return errors.New("the shadow's report cannot be read: " + do)
+		return nil, errors.New("the shadow's report cannot be read: " + doShadow)
 	}
 	if _, err := hex.DecodeString(s.Digest); err != nil || s.Digest != b.Digest {
-		return errors.New("the shadow's report is of other targets or another manifest: " + do)
+		return nil, errors.New("the shadow's report is of other targets or another manifest: " + doShadow)
 	}
-	if want := min(SampleSize, len(b.targets)); s.Compared < want || len(s.Sample) < want {
-		return fmt.Errorf("the shadow's report compares %d targets, not %d: %s", s.Compared, want, do)
+	if want := min(SampleSize, len(b.targets)); s.Compared < want || len(s.Sample) != want {
+		return nil, fmt.Errorf("the shadow's report compares %d targets, not %d: %s", s.Compared, want, doShadow)
 	}
-	return nil
+	return &s, nil
 }

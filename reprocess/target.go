@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,7 @@ type Form url.Values
 // UnmarshalJSON reads an object of strings and lists of strings.
 func (f *Form) UnmarshalJSON(b []byte) error {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(b, &fields); err != nil {
+	if err := json.Unmarshal(b, &fields); err != nil || fields == nil {
 		return errors.New("\"form\" is an object of strings")
 	}
 	*f = make(Form, len(fields))
@@ -66,6 +67,25 @@ func (t *Target) check() error {
 		return errors.New("\"operation\" is missing, as \"refund.create\"")
 	case (t.Form == nil) == (t.JSON == nil):
 		return errors.New("give the call's parameters as \"form\" or as \"json\", one of them; {} for none")
+	case t.JSON != nil && t.JSON[0] != '{' && t.JSON[0] != '[':
+		return errors.New("\"json\" is neither an object nor an array; {} for a request without fields")
+	}
+	return nil
+}
+
+// fits refuses a body of the other kind than the operation's, as far as its row says
+// which that is.
+func (t *Target) fits(op replaysemantics.Operation) error {
+	kinds := make(map[replaysemantics.PlaceKind]bool)
+	for _, p := range slices.Concat(op.Marks, op.Volatile, op.Unordered, op.Sensitive, op.Codes) {
+		kinds[p.Kind] = true
+	}
+	form, other := kinds[replaysemantics.InForm], kinds[replaysemantics.InJSON]
+	switch {
+	case t.JSON != nil && form && !other:
+		return fmt.Errorf("%s takes a form: give \"form\", not \"json\"", op.Name)
+	case t.JSON == nil && other && !form:
+		return fmt.Errorf("%s takes JSON: give \"json\", not \"form\"", op.Name)
 	}
 	return nil
 }
@@ -82,10 +102,14 @@ func (t *Target) command(consumer string, version int) (outbound.Command, error)
 	return cmd, err
 }
 
-// identity tells one effect of a batch from another.
-func (t *Target) identity(m *Manifest) ([sha256.Size]byte, error) {
+// identity tells one effect of a batch from another. account stands for the one that
+// is left out.
+func (t *Target) identity(m *Manifest, account string) ([sha256.Size]byte, error) {
+	if t.Account != "" {
+		account = t.Account
+	}
 	cmd, err := t.command(m.Consumer, m.EffectVersion)
-	return sha256.Sum256([]byte(strings.Join([]string{cmd.ID, t.Scope, t.Account, t.Operation}, "\x00"))), err
+	return sha256.Sum256([]byte(strings.Join([]string{cmd.ID, t.Scope, account, t.Operation}, "\x00"))), err
 }
 
 // call is what the consumer would send for a target at an effect version.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-6b5e302b/samekey/internal/audit"
+	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/recordstore"
 )
@@ -29,7 +30,10 @@ open records whose effect is there. It compares keys, marks and ids, never amoun
 it changes nothing on either side. What a list cannot show, it calls not yet known. What
 each class means and what to do: docs/audit.md.
 
-` + credentialsHelp + `
+Values stand in the environment, or in a file whose path is in the same name with _FILE:
+
+  ` + envSecret + `             the ledger's secret, base64: compared with the ledger's, if given
+` + providersHelp + `
 
 Exit code 4 says that something was found; 1 that a list was not read to its end and
 what was read agrees. Effects that somebody else made are told and, without --strict,
@@ -91,7 +95,23 @@ type audited struct {
 	Reports  []*audit.Report `json:"reports"`
 }
 
+// checkSecret compares the secret, if one is given, with the ledger's. No key is
+// made here, so that it may be left out.
+func checkSecret(about recordstore.About) error {
+	secret, err := secretFromEnv()
+	if err != nil || secret.Fingerprint() == (keyderive.Secret{}).Fingerprint() || about.Pins == nil {
+		return err
+	}
+	if err := about.Pins.Compare(recordstore.Pins{Derivation: keyderive.Version, Secret: secret.Fingerprint()}); err != nil {
+		return fmt.Errorf("%s: %w", envSecret, err)
+	}
+	return nil
+}
+
 func (a *auditing) run(ctx context.Context, out io.Writer, s store, about recordstore.About) error {
+	if err := checkSecret(about); err != nil {
+		return err
+	}
 	adapters, err := adaptersFromEnv()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,10 +14,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-6b5e302b/samekey/internal/audit"
 	"github.com/seed-6b5e302b/samekey/internal/fakeprovider"
 	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/providers/stripe"
 )
 
 // giveStripe puts the credentials of the prepared ledger's fake into the environment.
@@ -208,6 +211,69 @@ func TestAuditMissing(t *testing.T) {
 	})
 }
 
+// A provider whose clock is ahead by less than two hours makes nothing missing; one
+// that is farther apart makes the lists incomplete.
+func TestAuditClocks(t *testing.T) {
+	onBoth(t, func(p *prepared) {
+		p.giveStripe()
+		for _, ahead := range []time.Duration{3 * time.Minute, 107 * time.Minute} {
+			p.fake.Advance(ahead)
+			p.refund("refund-"+ahead.String(), "", "")
+			if r := p.audit(0); !r.Complete || r.Matched != r.Records {
+				t.Errorf("%s further ahead: %+v", ahead, r)
+			}
+		}
+		p.fake.Advance(70 * time.Minute)
+		if r := p.audit(exitFailed); r.Complete || len(r.Findings) != r.Counts[audit.Outside] {
+			t.Errorf("3 hours ahead: %+v", r)
+		}
+	})
+}
+
+// Second effects that were sent under the name of another account are found.
+func TestAuditWrongAccount(t *testing.T) {
+	onBoth(t, func(p *prepared) {
+		p.giveStripe()
+		p.refund("refund-1", "", "")
+		right := p.client
+		wrong, err := outbound.New(
+			stripe.New(stripe.Config{Account: "acct_wrong", Test: true, SecretKey: apiKey, BaseURL: p.server.URL}), p.store,
+			&outbound.Options{Bodies: outbound.Seal(outbound.SealKey{ID: sealID, Bytes: sealKey}), Retry: outbound.Retry{Attempts: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = wrong.Close(context.WithoutCancel(t.Context())) })
+		p.client = wrong
+		p.refund("refund-1", "", "")
+		p.refund("refund-2", "", "")
+		p.client = right
+		r := p.audit(exitPerson)
+		if r.Counts[audit.Duplicate] != 1 || r.Counts[audit.Foreign] != 1 || len(r.Accounts) != 0 {
+			t.Errorf("found %+v, left alone %v", r.Findings, r.Accounts)
+		}
+		if f := p.named(r, "refund-1"); f.Class != audit.Duplicate || len(f.Refs) != 2 {
+			t.Errorf("the one that was sent under both is %+v", f)
+		}
+		text, _ := p.run("audit", "--since", "1h")
+		p.shows(text, "FOREIGN 1:", "names account acct_wrong/test: the setting of the account was wrong when it was sent")
+	})
+}
+
+// A secret that is given must be the ledger's; none need be.
+func TestAuditSecret(t *testing.T) {
+	onBoth(t, func(p *prepared) {
+		t.Setenv(envSecret, "")
+		t.Setenv(envStripe+"TEST", "1\n") // as from a file
+		p.giveStripe()
+		p.refund("refund-1", "", "")
+		p.audit(0)
+		t.Setenv(envSecret, base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+		p.ends(exitFailed, envSecret+": ", "audit", "--since", "1h")
+		t.Setenv(envSecret, "?")
+		p.ends(exitFailed, "is no base64", "audit", "--since", "1h")
+	})
+}
+
 // A list is read page by page to its end, within a limit, and can be interrupted.
 func TestAuditPages(t *testing.T) {
 	onBoth(t, func(p *prepared) {
@@ -252,6 +318,10 @@ func TestAuditUsage(t *testing.T) {
 		fails(t, exitUsage, want, append(args, ledger...)...)
 	}
 	fails(t, exitUsage, "no ledger is named", "audit", "--since", "1h")
+	help, err := stdout(t.Context(), "audit", "--help")
+	if err != nil || !strings.Contains(help, envSecret) || strings.Contains(help, envSealKeys) || strings.Contains(help, envBodies) {
+		t.Errorf("the help names what is not read: %v\n%s", err, help)
+	}
 }
 
 // Every command line of docs/audit.md runs, and the page names every class.

@@ -16,6 +16,8 @@ func advice(class audit.Class) string {
 	switch class {
 	case audit.Duplicate:
 		return "one intent took effect twice: look at both at the provider, and take one back there"
+	case audit.Foreign:
+		return "sent under another account's name: look for each command under the right one, before anybody sends again"
 	case audit.Unrecorded:
 		return "a ledger's mark and no record: find out which program sent it, before anybody sends again"
 	case audit.Contradicted:

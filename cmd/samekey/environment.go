@@ -34,7 +34,10 @@ const credentialsHelp = `Values stand in the environment, or in a file whose pat
   ` + envSecret + `             the ledger's secret, base64 (none: leave it out)
   ` + envSealKeys + `          ID=BASE64 of each seal key, the current one first
   ` + envBodies + `             plain or none, where bodies are not sealed
-  ` + envStripe + `ACCOUNT     Stripe's id of the account, acct_…
+` + providersHelp
+
+// providersHelp names the credentials of the providers.
+const providersHelp = `  ` + envStripe + `ACCOUNT     Stripe's id of the account, acct_…
   ` + envStripe + `KEY         its secret key; with ` + envStripe + `TEST=1 that of test mode
   ` + envPayPal + `ACCOUNT     the merchant id
   ` + envPayPal + `CLIENT_ID   of the REST app; with ` + envPayPal + `SANDBOX=1 that of the sandbox
@@ -79,7 +82,7 @@ func allFromEnv(prefix string, names ...string) (map[string]string, error) {
 
 // flagFromEnv reads a variable that is on or off.
 func flagFromEnv(name string) (bool, error) {
-	value := os.Getenv(name)
+	value := strings.TrimSpace(os.Getenv(name))
 	if value == "" {
 		return false, nil
 	}
@@ -129,7 +132,7 @@ func sealerFromEnv() (outbound.Sealer, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch kind := os.Getenv(envBodies); {
+	switch kind := strings.TrimSpace(os.Getenv(envBodies)); {
 	case len(keys) > 0 && kind == "":
 		return outbound.Seal(keys[0], keys[1:]...), nil
 	case len(keys) > 0:

@@ -197,7 +197,7 @@ func (f *ledgerFlags) source() (dsn, from string, err error) {
 		return f.dsn, "--dsn", nil
 	}
 	if f.dsnFile == "" {
-		return os.Getenv(envDSN), envDSN, nil
+		return strings.TrimSpace(os.Getenv(envDSN)), envDSN, nil
 	}
 	file, err := os.Open(f.dsnFile)
 	if err != nil {

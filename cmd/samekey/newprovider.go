@@ -22,7 +22,12 @@ var providerTemplates embed.FS
 
 var (
 	packageForm = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
-	moduleForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/-]{0,254}$`)
+
+	// What go.mod takes as a path: elements that neither begin nor end with a dot, no
+	// names that Windows keeps for itself, and a version only from v2 on. Source:
+	// https://go.dev/ref/mod#go-mod-file-ident.
+	moduleForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\.+[A-Za-z0-9_-]+)*(/[A-Za-z0-9_~-]+(\.+[A-Za-z0-9_~-]+)*)*$`)
+	noModule   = regexp.MustCompile(`(?i)(^|/)(con|prn|aux|nul|com[1-9]|lpt[1-9])(\.[^/]*)?(/|$)|~[0-9]+(\.|/|$)|/v(0[0-9]*|1)$`)
 )
 
 // ownNames are those of this program's adapters and kit: keys of a second provider of
@@ -78,7 +83,7 @@ func (s *scaffold) check() error {
 		return fmt.Errorf("%q is the name of a package of samekey: choose another one", s.name)
 	case slices.Contains(importedNames, s.name):
 		return fmt.Errorf("%q is a name that the package itself uses: choose another one", s.name)
-	case s.module != "" && !moduleForm.MatchString(s.module):
+	case s.module != "" && (len(s.module) > 255 || !moduleForm.MatchString(s.module) || noModule.MatchString(s.module)):
 		return fmt.Errorf("--module %.40q is no path of a module: write it as example.com/acme", s.module)
 	}
 	mod, err := moduleOf(s.dir)

@@ -112,6 +112,15 @@ func TestNewProviderRefuses(t *testing.T) {
 		{"", inside, "", "lower-case letters"},
 		{"acme", outside, "", "--module example.com/acme"},
 		{"acme", outside, "a b", "no path of a module"},
+		{"acme", outside, "a.b/../../c", "no path of a module"},
+		{"acme", outside, "a.b/./c", "no path of a module"},
+		{"acme", outside, "a.b//c", "no path of a module"},
+		{"acme", outside, "a.b/", "no path of a module"},
+		{"acme", outside, "a.b/.c", "no path of a module"},
+		{"acme", outside, "a.b/c.", "no path of a module"},
+		{"acme", outside, "a.b/nul.txt", "no path of a module"},
+		{"acme", outside, "a.b/acme/v1", "no path of a module"},
+		{"acme", outside, strings.Repeat("a", 256), "no path of a module"},
 		{"acme", inside, "example.com/acme", "leave --module out"},
 	} {
 		args := []string{"new-provider", c.name, "--dir", filepath.Join(c.dir, "acme")}

@@ -15,6 +15,9 @@ import (
 	"github.com/seed-6b5e302b/samekey/reprocess"
 )
 
+// ownerTimeout bounds the question whose a credential is.
+const ownerTimeout = 30 * time.Second
+
 const reprocessHelp = `A manifest names consumer, effect version, reason, who wants it, the file of its
 targets, how many there are, the share already done, the expected external calls, and
 whether external writes are allowed: docs/reprocessing.md shows one.
@@ -66,7 +69,7 @@ kept beside the manifest. Exit code 4 says that targets failed, or that nobody k
 run it again, then look at them; 1 that it was stopped.`, "", r.run)
 	cmd.Example = "  samekey reprocess run refunds-v2.json\n  samekey reprocess run refunds-v2.json --rate 5 --parallel 2 --json"
 	f := cmd.Flags()
-	f.Float64Var(&r.opts.Rate, "rate", 10, "calls begun a second")
+	f.Float64Var(&r.opts.Rate, "rate", 10, "calls begun a second, repetitions among them")
 	f.IntVar(&r.opts.Parallel, "parallel", 4, "calls at one time")
 	f.IntVar(&r.opts.MaxErrors, "max-errors", 20, "errors in a row that stop the run")
 	f.DurationVar(&r.opts.Patience, "patience", 5*time.Minute, "how long to wait for outcomes that are not known")
@@ -127,11 +130,35 @@ func (r *reprocessing) with(ctx context.Context, s store, path string, do func(c
 		defer cancel()
 		err = errors.Join(err, client.Close(closing))
 	}()
+	if err := owned(ctx, client.Adapter()); err != nil {
+		return err
+	}
 	runner, err := reprocess.New(batch, client)
 	if err != nil {
 		return err
 	}
 	return do(ctx, batch, runner)
+}
+
+// owned asks the provider whether the credential is of the account that is given. The
+// account is part of every key: under another one all that was done looks undone.
+func owned(ctx context.Context, a outbound.Adapter) error {
+	profile, err := a.Profile()
+	if err != nil {
+		return err
+	}
+	checker, able := a.(interface {
+		CheckOwner(ctx context.Context, account string) error
+	})
+	if !able {
+		return fmt.Errorf("%s cannot be asked whose the credential is: nothing is run again", profile.Provider)
+	}
+	asking, cancel := context.WithTimeout(ctx, ownerTimeout)
+	defer cancel()
+	if err := checker.CheckOwner(asking, profile.Account); err != nil {
+		return fmt.Errorf("account %s: the provider does not confirm that the credential is of it, and under a wrong account every effect would happen again: %w", printable(profile.Account), err)
+	}
+	return nil
 }
 
 func (r *reprocessing) client(s store, batch *reprocess.Batch) (*outbound.Client, error) {
@@ -155,7 +182,7 @@ func (r *reprocessing) client(s store, batch *reprocess.Batch) (*outbound.Client
 		}
 		if profile.Provider == batch.Manifest.Provider {
 			return outbound.New(a, s, &outbound.Options{
-				Bodies: sealer, Secret: secret, Lease: r.lease,
+				Bodies: sealer, Secret: secret, Lease: r.lease, Retry: outbound.Retry{Attempts: 1}, // the run repeats, at its rate
 				EffectVersions: reprocess.Admitted(batch), Telemetry: outbound.Telemetry{Logger: logger},
 			})
 		}

@@ -249,3 +249,63 @@ func TestReprocessingPage(t *testing.T) {
 		}
 	})
 }
+
+// R25: under an account that is not the credential's all that was done looks undone.
+// The provider is asked, before anything else is done.
+func TestReprocessUnderAWrongAccount(t *testing.T) {
+	onBoth(t, func(p *prepared) {
+		p.giveStripe()
+		giveSealKey(p.T)
+		path := p.manifestOf(p.TempDir(), reprocess.Manifest{EffectVersion: 1, TargetCount: 3, ExpectedCalls: 3, ExternalWrites: true})
+		p.shows(p.succeeds("reprocess", "run", path, "--rate", "1000"), "executed 3")
+		refused := func(want string) {
+			p.Helper()
+			for _, verb := range []string{"plan", "shadow", "run"} {
+				p.ends(exitFailed, want, "reprocess", verb, path)
+			}
+			if n := p.fake.Effects("refund.create"); n != 3 {
+				p.Errorf("%d effects, want 3", n)
+			}
+		}
+		p.Setenv(envStripe+"ACCOUNT", "acct_other")
+		refused("account acct_other: the provider does not confirm that the credential is of it")
+		p.Setenv(envStripe+"ACCOUNT", account)
+		if err := p.fake.Inject(fakeprovider.Fault{Kind: fakeprovider.Unauthorized, Operation: "account.get", Times: -1}); err != nil {
+			p.Fatal(err)
+		}
+		refused("nobody knows whose the credential is")
+		p.fake.ClearFaults()
+		p.shows(p.succeeds("reprocess", "run", path), "executed 0, replayed 3")
+	})
+}
+
+// The same at PayPal, by the user's info or else by Transaction Search.
+func TestReprocessUnderAWrongMerchant(t *testing.T) {
+	m := newMerchantLedger(t)
+	giveSealKey(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.json")
+	for name, text := range map[string]string{
+		path: `{"consumer":"c","effect_version":1,"provider":"paypal","reason":"r","who":"ada","targets":"t.jsonl",
+			"number_of_targets":1,"expected_external_calls":1,"share_already_done":0,"external_writes":true}`,
+		filepath.Join(dir, "t.jsonl"): `{"event":"WH-1","operation":"capture.refund","ids":["` + m.capture + `"],"json":{"amount":{"value":"1.00","currency_code":"EUR"}}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan := []string{"reprocess", "plan", path, "--sqlite", m.path}
+	for _, fault := range []string{"", "user.get"} {
+		if fault != "" {
+			if err := m.fake.Inject(fakeprovider.Fault{Kind: fakeprovider.Truncate, Operation: fault, Times: -1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv(envPayPal+"ACCOUNT", "MERCHANT99999")
+		fails(t, exitFailed, "account MERCHANT99999: the provider does not confirm", plan...)
+		t.Setenv(envPayPal+"ACCOUNT", merchant)
+		if out, err := samekey(t.Context(), plan...); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}

@@ -25,7 +25,7 @@ func TestCredentialsAreRefused(t *testing.T) {
 		{environment(), "STRIPE_SECRET_KEY"},
 		{environment("STRIPE_SECRET_KEY", "sk_live_51Secret"), "sk_test_"},
 		{environment("STRIPE_SECRET_KEY", "rk_live_51Secret"), "rk_test_"},
-		{environment("STRIPE_SECRET_KEY", " sk_test_51Secret"), "sk_test_"},
+		{environment("STRIPE_SECRET_KEY", " \n"), "STRIPE_SECRET_KEY"},
 		{environment("STRIPE_SECRET_KEY", "pk_test_51Secret"), "sk_test_"},
 		{environment("STRIPE_SECRET_KEY", "sk_test_51Secret", "PAYPAL_CLIENT_ID", "51Secret"), "set both"},
 		{environment("PAYPAL_CLIENT_SECRET", "51Secret"), "set both"},
@@ -43,7 +43,7 @@ func TestCredentialsAreRefused(t *testing.T) {
 // Credentials go to the two test addresses, whatever the environment says.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
-	suites, err := configured(environment("STRIPE_SECRET_KEY", "rk_test_1", "PAYPAL_CLIENT_ID", "id", "PAYPAL_CLIENT_SECRET", "secret",
+	suites, err := configured(environment("STRIPE_SECRET_KEY", "rk_test_1\n", "PAYPAL_CLIENT_ID", " id", "PAYPAL_CLIENT_SECRET", "secret",
 		"STRIPE_API_BASE", "https://example.com", "PAYPAL_BASE", "https://api-m.paypal.com"))
 	if err != nil || len(suites) != 2 {
 		t.Fatalf("got %d suites and %v, want both", len(suites), err)

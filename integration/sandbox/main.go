@@ -68,7 +68,9 @@ const (
 )
 
 // configured reads the environment. It names no value of it in an error.
-func configured(env func(string) string) ([]suite, error) {
+func configured(environment func(string) string) ([]suite, error) {
+	// A value that was read from a file often ends with a line break, which no header takes.
+	env := func(name string) string { return strings.TrimSpace(environment(name)) }
 	var suites []suite
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: 20 * time.Second}
 	if key := env("STRIPE_SECRET_KEY"); key != "" {

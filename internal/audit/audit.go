@@ -68,6 +68,7 @@ type Class string
 // The classes of findings.
 const (
 	Duplicate    Class = "duplicate"    // Two effects of one command, or two records with one effect.
+	Foreign      Class = "foreign"      // An effect in this account whose record names another account.
 	Unrecorded   Class = "unrecorded"   // An effect bears a ledger's mark or key, and this ledger has no record of it.
 	Contradicted Class = "contradicted" // An effect whose record says that there is none.
 	Missing      Class = "missing"      // A record says applied, and the provider's complete list has no such effect.
@@ -77,7 +78,7 @@ const (
 
 // Classes returns all classes, the most alarming first.
 func Classes() []Class {
-	return []Class{Duplicate, Unrecorded, Contradicted, Missing, Unsettled, Outside}
+	return []Class{Duplicate, Foreign, Unrecorded, Contradicted, Missing, Unsettled, Outside}
 }
 
 // Finding is one disagreement.
@@ -139,8 +140,8 @@ func Run(ctx context.Context, ledger Ledger, lists Lister, o Options) (*Report, 
 	}
 	c := newComparison(ledger, o)
 	q := httpadapter.EffectQuery{Account: o.Account, From: o.Since.Add(-margin), Until: o.Until.Add(margin)}
-	if q.Until.After(o.About.Now) {
-		q.Until = o.About.Now.Add(time.Minute) // nothing is there yet, and nothing is promised
+	if latest := o.About.Now.Add(margin); q.Until.After(latest) { // the provider's clock may be ahead
+		q.Until = latest
 	}
 	coverage, err := lists.ListEffects(ctx, q, c.effect)
 	if err == nil {
@@ -164,6 +165,12 @@ func (o *Options) account() string { return o.Account + "/" + o.Mode }
 // within reports whether a time belongs to the period; one that is not known does.
 func (o *Options) within(t time.Time) bool {
 	return t.IsZero() || !t.Before(o.Since) && t.Before(o.Until)
+}
+
+// shown reports whether an effect belongs to the period by its own time. Where the
+// period ends now, a provider whose clock is ahead dates effects after its end.
+func (o *Options) shown(at time.Time) bool {
+	return o.within(at) || !at.Before(o.Until) && !o.Until.Before(o.About.Now)
 }
 
 func tooMany(what string, limit int) error {

@@ -21,6 +21,7 @@ func (c *comparison) judge(coverage []httpadapter.Coverage) {
 		c.report.Complete = c.report.Complete && l.Incomplete == ""
 		c.report.Lists = append(c.report.Lists, List{l.List, l.Effects, l.Incomplete, l.Doubt, l.UpTo})
 	}
+	c.indexCommands()
 	unrecorded := map[recordstore.ID]bool{}
 	for _, e := range c.sorted() {
 		c.object(e, unrecorded)
@@ -87,7 +88,9 @@ func (c *comparison) recordOf(e *effect) *record {
 
 // object judges one object.
 func (c *comparison) object(e *effect, unrecorded map[recordstore.ID]bool) {
-	r, here := c.recordOf(e), c.within(e.at)
+	r := c.recordOf(e)
+	here := c.shown(e.at) || r != nil && r.period
+	other := c.foreignOf(e)
 	if here {
 		c.report.Effects++
 	}
@@ -95,6 +98,11 @@ func (c *comparison) object(e *effect, unrecorded map[recordstore.ID]bool) {
 	case r != nil:
 		c.agree(e, r, here)
 	case !here:
+	case other != nil:
+		unrecorded[other.id] = true
+		if !e.refused { // then nothing came of it
+			c.find(c.misplaced(e, other))
+		}
 	case len(e.ids) > 0:
 		unrecorded[e.ids[0]] = true
 		c.find(c.unrecorded(e, e.ids[0]))
@@ -109,8 +117,8 @@ func (c *comparison) object(e *effect, unrecorded map[recordstore.ID]bool) {
 func (c *comparison) stated(id recordstore.ID, unrecorded map[recordstore.ID]bool) {
 	r := c.held[id]
 	for _, e := range c.statements[id] {
-		switch {
-		case !c.within(e.at):
+		switch other := c.foreign[markOf(id)]; {
+		case !c.shown(e.at) && (r == nil || !r.period):
 			if r != nil && slices.Contains(e.operations, r.operation) {
 				r.found = true
 			}
@@ -120,7 +128,11 @@ func (c *comparison) stated(id recordstore.ID, unrecorded map[recordstore.ID]boo
 			}
 		case !unrecorded[id]:
 			unrecorded[id] = true
-			c.find(c.unrecorded(e, id))
+			if other != nil {
+				c.find(c.misplaced(e, other))
+			} else {
+				c.find(c.unrecorded(e, id))
+			}
 		}
 	}
 }
@@ -213,6 +225,54 @@ func (c *comparison) unrecorded(e *effect, id recordstore.ID) Finding {
 	return f
 }
 
+// foreignOf is the record of another account that an effect here leads to.
+func (c *comparison) foreignOf(e *effect) *record {
+	for _, id := range e.ids {
+		if r := c.foreign[markOf(id)]; r != nil {
+			return r
+		}
+	}
+	return c.foreign[e.ref]
+}
+
+// misplaced is the finding of an effect here whose record names another account. A
+// command has another key in each account, so that it may have been sent in both: it
+// is a duplicate where this account's record of it was applied too.
+func (c *comparison) misplaced(e *effect, other *record) Finding {
+	f := c.about(other)
+	f.Class, f.Refs, f.At = Foreign, refs(e), e.at
+	f.Why = fmt.Sprintf("the effect is in this account, and its record names account %s: the setting of the account was wrong when it was sent; "+
+		"the same command may have been sent under the right one too", other.account)
+	r := c.byCommand[other.operation+" "+other.command]
+	if r == nil {
+		return f
+	}
+	f.Why = fmt.Sprintf("its record names account %s, and this account has a record of the same command, which is %s: samekey ledger show %s",
+		other.account, r.state, markOf(r.id))
+	if r.state == recordstore.Succeeded {
+		f.Class = Duplicate
+		if r.ref != "" && r.ref != e.ref {
+			f.Refs = append(f.Refs, r.ref)
+		}
+	}
+	return f
+}
+
+// indexCommands finds the records of this account by their commands, those that say
+// applied before others. Only what is foreign asks for it.
+func (c *comparison) indexCommands() {
+	if len(c.foreign) == 0 {
+		return
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(c.held), byID) {
+		r := c.held[id]
+		at := r.operation + " " + r.command
+		if known := c.byCommand[at]; known == nil || known.state != recordstore.Succeeded {
+			c.byCommand[at] = r
+		}
+	}
+}
+
 // duplicates finds commands with two objects of their operation.
 func (c *comparison) duplicates() {
 	made := map[recordstore.ID][]*effect{}
@@ -228,7 +288,7 @@ func (c *comparison) duplicates() {
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(made), byID) {
 		all, r := made[id], c.held[id]
-		here := slices.ContainsFunc(all, func(e *effect) bool { return c.within(e.at) })
+		here := r != nil && r.period || slices.ContainsFunc(all, func(e *effect) bool { return c.shown(e.at) })
 		if r == nil { // marks may be copied to objects of other kinds: only like with like
 			all = slices.DeleteFunc(all, func(e *effect) bool { return !slices.Equal(e.operations, all[0].operations) })
 		}
@@ -258,7 +318,7 @@ func (c *comparison) shared() {
 		ids := c.byRef[at]
 		operation, ref, _ := strings.Cut(at, " ")
 		e := c.objects[ref]
-		if len(ids) < 2 || e == nil || !slices.Contains(e.operations, operation) || !c.within(e.at) {
+		if len(ids) < 2 || e == nil || !slices.Contains(e.operations, operation) || !c.shown(e.at) {
 			continue
 		}
 		f := c.about(c.held[ids[0]])

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,9 @@ type comparison struct {
 	held      map[recordstore.ID]*record
 	byRef     map[string][]recordstore.ID // By operation and the provider's id.
 	byRequest map[string]recordstore.ID
+
+	foreign   map[string]*record // Of other accounts, by the mark or provider's id of an effect here.
+	byCommand map[string]*record // By operation and command; empty where nothing is foreign.
 }
 
 // effect is what is kept of one.
@@ -44,7 +48,7 @@ type record struct {
 	id                      recordstore.ID
 	state                   recordstore.State
 	operation, command, ref string
-	evidence                string
+	evidence, account       string
 	created, since, done    time.Time
 	alive                   bool // Its sender's lease lives.
 	period                  bool // It was claimed in the period, and not only fetched for an effect.
@@ -55,7 +59,7 @@ func newComparison(ledger Ledger, o Options) *comparison {
 	return &comparison{
 		Options: o, ledger: ledger,
 		objects: map[string]*effect{}, statements: map[recordstore.ID][]*effect{}, lists: map[string][]string{},
-		held: map[recordstore.ID]*record{}, byRef: map[string][]recordstore.ID{}, byRequest: map[string]recordstore.ID{},
+		held: map[recordstore.ID]*record{}, byRef: map[string][]recordstore.ID{}, byRequest: map[string]recordstore.ID{}, foreign: map[string]*record{}, byCommand: map[string]*record{},
 		report: Report{
 			Provider: o.Provider, Account: o.account(), Since: o.Since, Until: o.Until, Findings: []Finding{}, Counts: map[Class]int{},
 			NotYetKnown: map[string]int{}, NotCompared: map[string]int{}, Accounts: map[string]int{},
@@ -174,7 +178,7 @@ func (c *comparison) records(ctx context.Context) error {
 			near := since.Before(c.Until.Add(claimMargin)) || wanted[rec.ID] || c.statements[rec.ID] != nil || c.objects[rec.ExternalRef] != nil
 			switch {
 			case rec.Account != c.account():
-				if c.within(since) {
+				if !c.stray(rec, wanted[rec.ID] || c.statements[rec.ID] != nil) && c.within(since) {
 					c.report.Accounts[rec.Account]++
 				}
 			case near:
@@ -193,11 +197,8 @@ func (c *comparison) records(ctx context.Context) error {
 
 // hold keeps a record, anew where it moved in between.
 func (c *comparison) hold(rec recordstore.Record, now time.Time) *record {
-	r := &record{
-		id: rec.ID, state: rec.State, operation: rec.Operation, command: rec.CommandID, ref: rec.ExternalRef,
-		evidence: rec.Evidence, created: rec.CreatedAt, since: recordstore.Since(rec), done: rec.AnsweredAt,
-		alive: rec.State == recordstore.Sending && now.Before(rec.LeaseEndsAt),
-	}
+	r := newRecord(rec)
+	r.alive = rec.State == recordstore.Sending && now.Before(rec.LeaseEndsAt)
 	if c.held[rec.ID] == nil {
 		if r.ref != "" {
 			at := r.operation + " " + r.ref
@@ -211,12 +212,36 @@ func (c *comparison) hold(rec recordstore.Record, now time.Time) *record {
 	return r
 }
 
+func newRecord(rec recordstore.Record) *record {
+	return &record{
+		id: rec.ID, state: rec.State, operation: rec.Operation, command: rec.CommandID, ref: rec.ExternalRef,
+		evidence: rec.Evidence, account: rec.Account, created: rec.CreatedAt, since: recordstore.Since(rec), done: rec.AnsweredAt,
+	}
+}
+
+// stray keeps a record of another account whose effect is in this one: its key or
+// mark is there, or an object that it names. It reports whether it is such a record.
+func (c *comparison) stray(rec recordstore.Record, wanted bool) bool {
+	if e := c.objects[rec.ExternalRef]; rec.Provider == c.Provider && e != nil && slices.Contains(e.operations, rec.Operation) {
+		c.foreign[rec.ExternalRef] = newRecord(rec)
+		wanted = true
+	}
+	if wanted {
+		r := newRecord(rec)
+		if rec.Provider != c.Provider {
+			r.account = rec.Provider + " " + rec.Account
+		}
+		c.foreign[markOf(rec.ID)] = r
+	}
+	return wanted
+}
+
 // fetch reads the records that keys and marks lead to and that the walk did not meet,
 // as those of an older claim.
 func (c *comparison) fetch(ctx context.Context) error {
 	asked := 0
 	read := func(id recordstore.ID) error {
-		if c.held[id] != nil {
+		if c.held[id] != nil || c.foreign[markOf(id)] != nil {
 			return nil
 		}
 		if asked++; asked%100 == 0 {
@@ -226,10 +251,15 @@ func (c *comparison) fetch(ctx context.Context) error {
 		if errors.Is(err, recordstore.ErrNotFound) {
 			return nil
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+			return err
+		case rec.Provider != c.Provider || rec.Account != c.account():
+			c.stray(rec, true)
+		default:
 			c.hold(rec, now)
 		}
-		return err
+		return nil
 	}
 	for _, e := range c.objects {
 		for _, id := range e.ids {

@@ -49,6 +49,11 @@ func (codec) ListEffects(ctx context.Context, get httpadapter.Get, q httpadapter
 		search: search{get: get, Lookup: &outbound.Lookup{Account: q.Account}}, EffectQuery: q, show: show,
 		payments: bearers{}, refunds: bearers{},
 	}
+	latest := l.Now() // a search is asked for no time to come
+	if q.Until.After(latest) {
+		q.Until = latest
+		l.Until = latest
+	}
 	incomplete := ""
 	for start := q.From.UTC().Truncate(time.Second); start.Before(q.Until) && incomplete == ""; start = start.Add(searchRange) {
 		end := start.Add(searchRange)
@@ -66,6 +71,9 @@ func (codec) ListEffects(ctx context.Context, get httpadapter.Get, q httpadapter
 	upTo := l.refreshed.Add(-lateness)
 	if l.refreshed.IsZero() {
 		upTo = q.From
+	}
+	if safe := latest.Add(-listMargin); upTo.After(safe) { // PayPal's clock may be so far ahead
+		upTo = safe
 	}
 	money := httpadapter.Coverage{
 		List: transactionsPath, Operations: []string{orderCapture.Name, authorizationCapture.Name, captureRefund.Name},

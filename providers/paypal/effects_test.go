@@ -149,3 +149,21 @@ func TestListEffectsProves(t *testing.T) {
 		t.Errorf("the one who is shown them had enough: %v", err)
 	}
 }
+
+// No search asks for times to come, and what a clock ahead by two hours would date
+// after its end is not promised.
+func TestListEffectsAsksForNoFuture(t *testing.T) {
+	t.Parallel()
+	fresh, now := &searchable{account: "M"}, time.Now()
+	get := func(ctx context.Context, target string, query url.Values) (*httpadapter.Exchange, error) {
+		if until, err := time.Parse(time.RFC3339, query.Get("end_date")); err != nil || until.After(time.Now()) {
+			t.Errorf("asked until %s, %v", until, err)
+		}
+		return fresh.get(ctx, target, query)
+	}
+	coverage, err := codec{}.ListEffects(t.Context(), get, httpadapter.EffectQuery{Account: "M", From: now.Add(-time.Hour), Until: now.Add(2 * time.Hour)},
+		func(httpadapter.ListedEffect) error { return nil })
+	if err != nil || coverage[0].Incomplete != "" || coverage[0].UpTo.Sub(now.Add(-listMargin)).Abs() > time.Minute {
+		t.Errorf("it covers %+v, %v", coverage, err)
+	}
+}

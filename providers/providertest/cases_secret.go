@@ -22,7 +22,7 @@ func secretCases() []testCase {
 			mend: "ProviderCode, RequestID, ExternalRef and ObjectStatus are ids and words of the provider, checked for their form, never its messages; Err names no URL and no value of the request",
 		},
 		{
-			name: "card/never_stored", run: cardNeverStored,
+			name: "card/never_stored", gift: carded, run: cardNeverStored,
 			why:  "a stored card number makes the ledger a card vault, and a stored security code is forbidden outright",
 			mend: "Sensitive of the row names every place that may hold a card number, Codes those of security codes; Freeze reports Sensitive for a message that fills one",
 		},

@@ -136,7 +136,7 @@ func TestMissingPartsAreNamed(t *testing.T) {
 		}
 	}
 	slices.Sort(missing)
-	if want := []string{"Other", "Refused", "Rejected"}; !slices.Equal(missing, want) {
+	if want := []string{"Card", "Other", "Refused", "Rejected"}; !slices.Equal(missing, want) {
 		t.Errorf("missing %v, want %v", missing, want)
 	}
 }

@@ -20,8 +20,10 @@ type Try struct {
 
 // OneIntent fails the test where one intent becomes more than one: where its command
 // ID is made inside the call, of a random, of the clock, of the attempt or of the
-// run, instead of being read from the row that was stored before. The judge is
-// fake's count: effects is how many effects the intent has in all, 1 for a refund.
+// run, instead of being read from the row that was stored before. The judges are
+// fake's count and its request log: effects is how many effects the intent has in
+// all, 1 for a refund; and no operation may be sent under more keys than that. So a
+// fresh ID is found too where the object allows one effect only, as a capture.
 //
 // try works on one intent, always the same row. It is called six times: four times
 // while every answer to a write is lost, with another thing that differs each time;
@@ -56,6 +58,9 @@ func OneIntent(tb testing.TB, fake *Fake, effects int, try func(Try) error) {
 		w.look()
 		if had := fake.Effects("") - w.effects; had > effects {
 			tb.Fatalf("providertest: OneIntent: one intent had %d effects, want %d: %s. %s", had, effects, w.sent(), intentSteps[w.blame()].blame)
+		}
+		if w.mostKeys() > effects {
+			tb.Fatalf("providertest: OneIntent: one intent of %d effects became more commands: %s. %s", effects, w.sent(), intentSteps[w.blame()].blame)
 		}
 		if !step.lost && err != nil {
 			tb.Fatalf("providertest: OneIntent: nothing went wrong at try %d, and it ended in an error: "+
@@ -135,8 +140,8 @@ func (w *witness) blame() int {
 	return len(w.tries) - 1
 }
 
-// sent says how many keys each operation was sent under.
-func (w *witness) sent() string {
+// keys counts the keys that each operation was sent under.
+func (w *witness) keys() map[string]int {
 	all := make(map[sentKey]bool)
 	for _, sent := range w.tries {
 		maps.Copy(all, sent)
@@ -145,6 +150,20 @@ func (w *witness) sent() string {
 	for k := range all {
 		counts[k.operation]++
 	}
+	return counts
+}
+
+// mostKeys is the count of the operation with the most keys.
+func (w *witness) mostKeys() (most int) {
+	for _, n := range w.keys() {
+		most = max(most, n)
+	}
+	return most
+}
+
+// sent says how many keys each operation was sent under.
+func (w *witness) sent() string {
+	counts := w.keys()
 	var parts []string
 	for _, operation := range slices.Sorted(maps.Keys(counts)) {
 		parts = append(parts, fmt.Sprintf("%s was sent under %d keys", operation, counts[operation]))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-6b5e302b/samekey/keyderive"
 	"github.com/seed-6b5e302b/samekey/outbound"
+	"github.com/seed-6b5e302b/samekey/providers/paypal"
 	"github.com/seed-6b5e302b/samekey/providers/stripe"
 	"github.com/seed-6b5e302b/samekey/recordstore/memory"
 )
@@ -200,5 +201,47 @@ func TestOneIntentOverASocket(t *testing.T) {
 	}
 	if r := s.judge(1, func(Try) error { return s.refund(outbound.NewCommandID()) }); !strings.Contains(r.log.String(), "made inside the call") {
 		t.Errorf("it says %q", r.log.String())
+	}
+}
+
+// C29: a capture has one effect however many commands ask for it; the keys tell.
+func TestOneIntentOfAnObjectWithOneEffect(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		id   func() string
+		want string // "" passes
+	}{
+		"the row's ID":    {id: func() string { return "capture-7" }},
+		"a new ID inside": {id: rand.Text, want: "order.capture was sent under 2 keys. Nothing but the time differed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				fake := PayPal(t, &Options{InMemory: true})
+				order := fake.Seed(ApprovedOrder{})
+				client, err := outbound.New(
+					paypal.New(paypal.Config{Account: "M1", ClientID: "id", Secret: "s", Sandbox: true, BaseURL: fake.URL, Transport: fake.Transport()}),
+					memory.New(nil), &outbound.Options{Retry: outbound.Retry{Attempts: 1}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if err := client.Close(context.WithoutCancel(t.Context())); err != nil {
+						t.Error(err)
+					}
+				}()
+				s := &shop{T: t, fake: fake}
+				r := s.judge(1, func(Try) error {
+					_, err := client.Do(t.Context(), paypal.OrderCapture(outbound.Command{ID: c.id()}, order, nil))
+					return err
+				})
+				if said := r.log.String(); r.failed != (c.want != "") || !strings.Contains(said, c.want) {
+					t.Errorf("failed %t with %q, want %q", r.failed, said, c.want)
+				}
+				if had := fake.Effects("order.capture"); had != 1 {
+					t.Errorf("%d effects, want 1: the object was to allow one only", had)
+				}
+			})
+		})
 	}
 }

@@ -80,6 +80,16 @@ func (o *owners) check(ctx context.Context, get httpadapter.Get, l *outbound.Loo
 	return nil
 }
 
+// CheckOwner implements httpadapter.OwnerChecker by GET /v1/account.
+func (c codec) CheckOwner(ctx context.Context, get httpadapter.Get, account string) error {
+	l := &outbound.Lookup{Account: account}
+	used, err := c.owners.credential(ctx, l)
+	if err != nil {
+		return err
+	}
+	return c.owners.check(ctx, get, l, used)
+}
+
 // ask asks Stripe for the credential's account, and for its mode where the key
 // does not state it. Sources: https://docs.stripe.com/api/accounts/retrieve,
 // https://docs.stripe.com/api/balance, https://docs.stripe.com/keys.

@@ -116,8 +116,8 @@ WITH ledger AS MATERIALIZED ({ledger}), seen AS MATERIALIZED (
 		due_at = CASE WHEN r.state = 'uncertain' THEN r.due_at END,
 		replay_until = CASE WHEN {unsent} THEN GREATEST(r.replay_until, now + {us} * $19::bigint) ELSE r.replay_until END,
 		evidence_until = CASE WHEN {unsent} THEN GREATEST(r.evidence_until, now + {us} * $20::bigint) ELSE r.evidence_until END,
-		request = COALESCE(r.request, $13::bytea),
-		seal_version = CASE WHEN r.request IS NULL AND $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) ELSE r.seal_version END
+		request = CASE WHEN r.body_purged_at IS NULL THEN COALESCE(r.request, $13::bytea) ELSE r.request END,
+		seal_version = CASE WHEN r.request IS NULL AND r.body_purged_at IS NULL AND $13::bytea IS NOT NULL THEN NULLIF($7::integer, 0) ELSE r.seal_version END
 	FROM seen, ledger WHERE {key} AND r.version = seen_version AND takeable
 	RETURNING {columns}
 )
@@ -139,7 +139,8 @@ const result = `
 		blurred = r.blurred OR $18::boolean,
 		evidence = $5::text, outcome = $6::text, error_code = $7::text,
 		deliveries = r.deliveries + COALESCE($8::integer, 0),
-		response_status = $9::smallint, response_headers = $10::bytea, response_body = $11::bytea,
+		response_status = $9::smallint, response_headers = CASE WHEN r.body_purged_at IS NULL THEN $10::bytea END,
+		response_body = CASE WHEN r.body_purged_at IS NULL THEN $11::bytea END,
 		seal_version = GREATEST(r.seal_version, $12::smallint),
 		external_ref = COALESCE($13::text, r.external_ref),
 		object_status = COALESCE($14::text, r.object_status),
@@ -180,6 +181,7 @@ WITH move AS MATERIALIZED (
 		WHEN state IN ('uncertain', 'not_executed') THEN $4::text
 		WHEN state IN ('manual_review', 'abandoned') AND $4::text = 'succeeded' THEN 'succeeded'
 		WHEN state = 'refused' AND $4::text = 'succeeded' THEN 'manual_review'
+		WHEN state = 'succeeded' AND evidence = 'operator' AND $4::text = 'refused' THEN 'manual_review'
 	END AS next
 	FROM {schema}.record, ({clock}) AS clock WHERE {key}
 ), reported AS (

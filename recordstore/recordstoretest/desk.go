@@ -169,6 +169,15 @@ func deskErase(l *ledger) {
 	l.same("the stored record", l.stored(c.ID), want)
 	l.same("the replayed record", l.claim(by(c, "other"), recordstore.Replay), want)
 	l.trail(c.ID, entry("erase", "asked for by the customer").Stamped(rec, want, l.clock.Now()))
+
+	during := newClaim(2)
+	rec = l.claim(during, recordstore.Send)
+	if _, err := l.desk().Erase(l.Context(), during.ID, *entry("erase", "asked for during the call")); err != nil {
+		l.Fatalf("Erase: %v", err)
+	}
+	if got := l.settle(rec, result(recordstore.Succeeded)); got.State != recordstore.Succeeded || got.ResponseHeader != nil || got.ResponseBody != nil {
+		l.Errorf("the answer came after the erasure: the record is %s with %d bytes of body, want none", got.State, len(got.ResponseBody))
+	}
 }
 
 func deskEraseGrid(l *ledger) {

@@ -110,6 +110,9 @@ func newMeeting(n int, state recordstore.State, chance *rand.Rand) meeting {
 		}
 		rec.SentUntil = []time.Time{{}, start.Add(-time.Hour), start}[chance.IntN(3)]
 	}
+	if chance.IntN(2) == 0 {
+		rec.BodyPurgedAt = time.Time{} // else nothing is stored again
+	}
 	rec.Doubt = chance.IntN(2) == 0
 	rec.FromPlan = chance.IntN(2) == 0
 	if chance.IntN(4) == 0 {
@@ -219,6 +222,9 @@ func gridSettle(l *ledger) {
 			Noted: notes[pick[3]], Result: gridResult(targets[pick[4]], pick[5]), Uncounted: chance.IntN(2) == 0,
 		}
 		rec.FromPlan, rec.Checks = chance.IntN(2) == 0, chance.IntN(3)
+		if chance.IntN(2) == 0 {
+			rec.BodyPurgedAt = time.Time{}
+		}
 		rec.DueAt = []time.Time{{}, rec.LeaseEndsAt, start.Add(time.Second), start.Add(-time.Second)}[chance.IntN(4)]
 		want, wantErr := recordstore.Settled(*rec, s, start)
 		return move{
@@ -240,6 +246,12 @@ func gridReport(l *ledger) {
 		rec.Noted = notes[pick[0]]
 		rec.LeaseEndsAt = start.Add(time.Duration(pick[1]) * time.Microsecond)
 		rec.Doubt, rec.LookOnly, rec.Blurred = pick[4] == 1, pick[4] == 1, pick[4] == 1
+		if pick[1] == 0 {
+			rec.BodyPurgedAt = time.Time{}
+		}
+		if pick[3] == 1 {
+			rec.Evidence = "operator" // a person's verdict, which a fact may contradict
+		}
 		r := gridResult(facts[pick[2]], pick[3])
 		return move{
 			about: fmt.Sprintf("%s noted %q, lease %d, report of %s (result %d, before %d)", rec.State, rec.Noted, pick[1], r.State, pick[3], pick[4]),

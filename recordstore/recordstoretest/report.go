@@ -96,6 +96,14 @@ func reportContradiction(l *ledger) {
 		l.Errorf("applied on a refusal led to %q, want manual_review", got.State)
 	}
 	l.claim(by(c, "other"), recordstore.Review)
+
+	person := result(recordstore.Succeeded)
+	person.Evidence = "operator"
+	c = newClaim(2)
+	l.settle(l.claim(c, recordstore.Send), person)
+	if got := l.report(c.ID, result(recordstore.Refused)); got.State != recordstore.ManualReview {
+		l.Errorf("a refusal of what a person said was applied led to %q, want manual_review", got.State)
+	}
 }
 
 func reportNoUndo(l *ledger) {

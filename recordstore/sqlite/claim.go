@@ -44,8 +44,8 @@ ON CONFLICT (day, key_hash) DO UPDATE SET
 	lease_expires_at = excluded.lease_expires_at,
 	due_at = CASE WHEN r.state = 'uncertain' THEN r.due_at END,
 	not_after = ` + earliestNotAfter + `,
-	seal_version = CASE WHEN r.request IS NULL AND :request IS NOT NULL THEN :seal_version ELSE r.seal_version END,
-	request = coalesce(r.request, excluded.request)
+	seal_version = CASE WHEN r.request IS NULL AND r.body_purged_at IS NULL AND :request IS NOT NULL THEN :seal_version ELSE r.seal_version END,
+	request = CASE WHEN r.body_purged_at IS NULL THEN coalesce(r.request, excluded.request) ELSE r.request END
 WHERE hex(r.request_hash) IN (SELECT value FROM json_each(:request_hashes))
 	AND r.derivation IN (SELECT value FROM json_each(:derivations))
 	AND r.seal_version <= :seal_version
