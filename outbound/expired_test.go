@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-6b5e302b/samekey/outbound"
 	"github.com/seed-6b5e302b/samekey/recordstore"
+	"github.com/seed-6b5e302b/samekey/replaysemantics"
 )
 
 // Who is told that a command expired, and that nothing happened, may make a new
@@ -36,5 +37,19 @@ func TestExpiredCallEndsThePlan(t *testing.T) {
 				t.Errorf("the record is %s, and %d more deliveries were made", s.State, len(a.deliveries())-before)
 			}
 		})
+	}
+}
+
+// C26: what recordstore takes for a person's word is what a verdict writes; a
+// success that the provider stated is contradicted by nothing.
+func TestPersonsWordIsContradicted(t *testing.T) {
+	now := time.Now()
+	for evidence, want := range map[replaysemantics.Evidence]recordstore.State{
+		replaysemantics.ByOperator: recordstore.ManualReview, replaysemantics.ByLookup: "", replaysemantics.ByStatusCode: "",
+	} {
+		rec := recordstore.Record{State: recordstore.Succeeded, Evidence: string(evidence)}
+		if to, _ := recordstore.ReportMove(rec, recordstore.Refused, now); to != want {
+			t.Errorf("a refusal of what is known by %s leads to %q, want %q", evidence, to, want)
+		}
 	}
 }
